@@ -1,0 +1,97 @@
+// Package cpu computes on the CPU in plain Go. It is the reference that every
+// faster kernel is held against: weights are dequantized exactly, activations
+// stay float32, and sums are carried in float64. Products of two float32 are
+// exact in float64, so fused multiply-add hardware changes no bit.
+//
+// Operations run at once when they are enqueued, split among the threads of a
+// Pool by elements of the result. Each element is computed by one thread in
+// one order, so the number of threads changes no bit either.
+package cpu
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gorun/compute"
+	"gorun/internal/arena"
+)
+
+// Device is the CPU. It implements compute.Device and compute.HostMapper.
+type Device struct {
+	pool *Pool
+}
+
+// New makes a device that computes with the given number of threads, the
+// caller's included.
+func New(threads int) (*Device, error) {
+	pool, err := NewPool(threads)
+	if err != nil {
+		return nil, err
+	}
+	return &Device{pool}, nil
+}
+
+// Name implements compute.Device.
+func (d *Device) Name() string { return "cpu" }
+
+// Numerics implements compute.Device.
+func (d *Device) Numerics() string { return "cpu-reference-1" }
+
+// NewStream implements compute.Device.
+func (d *Device) NewStream() compute.Stream { return &stream{pool: d.pool} }
+
+// Close ends the device's threads.
+func (d *Device) Close() error {
+	d.pool.Close()
+	return nil
+}
+
+// NewBuffer implements compute.Device.
+func (d *Device) NewBuffer(bytes int64) (compute.Buffer, error) {
+	a, err := arena.New(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
+	}
+	return &buffer{mem: a.Bytes(), free: a.Free}, nil
+}
+
+// MapHost implements compute.HostMapper.
+func (d *Device) MapHost(host []byte) compute.Buffer {
+	return &buffer{mem: host, free: func() error { return nil }}
+}
+
+type buffer struct {
+	mem  []byte
+	free func() error
+}
+
+func (b *buffer) Bytes() int64 { return int64(len(b.mem)) }
+
+func (b *buffer) Free() error {
+	b.mem = nil
+	return b.free()
+}
+
+// bytesOf is the memory of a span.
+func bytesOf(s compute.Span) []byte {
+	return s.Buf.(*buffer).mem[s.Off : s.Off+s.N : s.Off+s.N]
+}
+
+// row is the values of row r of a view.
+func row(m compute.Matrix, r int) []float32 {
+	if m.Cols == 0 {
+		return nil
+	}
+	off := m.Off + 4*int64(r)*int64(m.Stride)
+	b := m.Buf.(*buffer).mem[off : off+4*int64(m.Cols)]
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), m.Cols)
+}
+
+// int32s views a span as numbers.
+func int32s(s compute.Span) []int32 {
+	b := bytesOf(s)
+	if len(b) < 4 {
+		return nil
+	}
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
