@@ -1,0 +1,123 @@
+package kvtier
+
+import (
+	"fmt"
+
+	"gorun/compute"
+)
+
+// Sequence is the KV of one token sequence: for each layer a list of pages.
+type Sequence struct {
+	pool   *Pool
+	length int
+	layers []pageList
+}
+
+// pageList is the pages of one layer, from block first on.
+type pageList struct {
+	first int
+	pages []compute.Span
+}
+
+// NewSequence makes an empty sequence. It takes pages as it grows.
+func (p *Pool) NewSequence() *Sequence {
+	return &Sequence{pool: p, layers: make([]pageList, len(p.geo.Layers))}
+}
+
+// Len is the number of positions that hold KV.
+func (s *Sequence) Len() int { return s.length }
+
+// Reserve makes room for n positions after Len, and gives back pages that lie
+// before the window of them all. On an error the sequence holds what it held.
+func (s *Sequence) Reserve(n int) error {
+	for i := range s.layers {
+		if err := s.reserve(i, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Sequence) reserve(layer, n int) error {
+	l, geo := &s.layers[layer], s.pool.geo
+	shape := geo.Layers[layer]
+	if !shape.Holds() {
+		return nil
+	}
+	if shape.Window > 0 {
+		// The token at Len is the first to look back.
+		oldest := max(0, s.length-shape.Window+1)
+		s.drop(l, oldest/geo.BlockTokens-l.first)
+	}
+	for (l.first+len(l.pages))*geo.BlockTokens < s.length+n {
+		page, err := s.pool.alloc(shape.SlotBytes())
+		if err != nil {
+			return fmt.Errorf("layer %d at %d tokens: %w", layer, s.length, err)
+		}
+		l.pages = append(l.pages, page)
+	}
+	return nil
+}
+
+// drop gives back the first n pages of a layer.
+func (s *Sequence) drop(l *pageList, n int) {
+	n = max(0, min(n, len(l.pages)))
+	for _, page := range l.pages[:n] {
+		s.pool.release(page)
+	}
+	l.pages = append(l.pages[:0], l.pages[n:]...)
+	l.first += n
+}
+
+// Advance counts n positions, for which Reserve made room, as filled.
+func (s *Sequence) Advance(n int) {
+	for i, l := range s.layers {
+		if s.pool.geo.Layers[i].Holds() && (l.first+len(l.pages))*s.pool.geo.BlockTokens < s.length+n {
+			panic(fmt.Sprintf("kvtier: advance by %d at %d without room in layer %d", n, s.length, i))
+		}
+	}
+	s.length += n
+}
+
+// Truncate forgets all positions from n on. It fails if a sliding window has
+// already given back keys that the token at n would look at.
+func (s *Sequence) Truncate(n int) error {
+	if n < 0 || n > s.length {
+		return fmt.Errorf("cannot cut a sequence of %d tokens to %d", s.length, n)
+	}
+	geo := s.pool.geo
+	for i, l := range s.layers {
+		if w := geo.Layers[i].Window; n > 0 && w > 0 && max(0, n-w+1) < l.first*geo.BlockTokens {
+			return fmt.Errorf("cannot cut a sequence of %d tokens to %d: layer %d keeps a window of %d tokens only", s.length, n, i, w)
+		}
+	}
+	for i := range s.layers {
+		l := &s.layers[i]
+		keep := max(0, (n+geo.BlockTokens-1)/geo.BlockTokens-l.first)
+		for len(l.pages) > keep {
+			s.pool.release(l.pages[len(l.pages)-1])
+			l.pages = l.pages[:len(l.pages)-1]
+		}
+		if n == 0 {
+			l.first = 0
+		}
+	}
+	s.length = n
+	return nil
+}
+
+// Free gives all pages back.
+func (s *Sequence) Free() {
+	for i := range s.layers {
+		s.drop(&s.layers[i], len(s.layers[i].pages))
+		s.layers[i].first = 0
+	}
+	s.length = 0
+}
+
+// Run describes count positions from Len on, at rows [row, row+count) of a
+// batch, to operations of layer.
+func (s *Sequence) Run(layer, row, count int) compute.KVRun {
+	l := s.layers[layer]
+	return compute.KVRun{Row: row, Count: count, Pos: s.length, Pages: l.pages, FirstBlock: l.first}
+}
