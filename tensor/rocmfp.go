@@ -37,10 +37,10 @@ var rocmScales = func() (scales [256]float32) {
 
 // dequantizeROCmFP4:
 //
-//	 0                         16        18
-//	+-------------------------+---------+
+//	 0                         16         18
+//	+-------------------------+----------+
 //	| 16 bytes of two nibbles | 2 scales |
-//	+-------------------------+---------+
+//	+-------------------------+----------+
 //
 // The low nibbles are elements 0 to 15, the high nibbles elements 16 to 31.
 func dequantizeROCmFP4(dst []float32, src []byte) {

@@ -64,10 +64,10 @@ func dequantizeTQ2_0(dst []float32, src []byte) {
 
 // dequantizeQ1_0: x = d if the bit is set, else -d
 //
-//	 0    2                               18
-//	+----+-------------------------------+
+//	 0    2                                18
+//	+----+--------------------------------+
 //	| d  | 128 bits, lowest of byte first |
-//	+----+-------------------------------+
+//	+----+--------------------------------+
 func dequantizeQ1_0(dst []float32, src []byte) {
 	for len(dst) >= 128 {
 		y, x := (*[128]float32)(dst), (*[18]byte)(src)
