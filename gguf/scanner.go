@@ -59,7 +59,7 @@ func (s *scanner) claim(what string, offset int64, n, size uint64) error {
 	if size > 1 {
 		each = fmt.Sprintf(" of at least %d bytes each", size)
 	}
-	return s.errorf(offset, "%s %d%s does not fit into the %d bytes that are left", what, n, each, free)
+	return s.errorf(offset, "%s %d%s does not fit into the %d bytes that are left for it", what, n, each, free)
 }
 
 // next consumes n claimed bytes. They are valid until the next call; n is at

@@ -78,7 +78,9 @@ func Arrays(elements ...Value) (Value, error) {
 	v := arrayOf(TypeArray, len(elements), data.Bytes())
 	// The elements are valid by themselves; nested once more, they may be too deep.
 	s := newScanner("", v.r, 0, v.size)
-	s.claimed = v.size
+	if err := s.claim("array length", 0, uint64(v.n), valueTypes[TypeArray].size); err != nil {
+		return Value{}, fmt.Errorf("gguf: array of arrays: %w", err)
+	}
 	if err := s.skipElements(TypeArray, uint64(v.n), 0); err != nil {
 		return Value{}, fmt.Errorf("gguf: array of arrays: %w", err)
 	}
