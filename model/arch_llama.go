@@ -1,0 +1,54 @@
+package model
+
+// llama describes Llama 1 to 3, Mistral, Mixtral and the many models with
+// their shape. Llama 3.1 divides RoPE frequencies by a tensor of factors.
+func llama(k *keys, o describeOptions) *Spec {
+	s := transformer(k)
+	s.ropeFactors(o, "rope_freqs.weight")
+	return s
+}
+
+// ropeFactors makes all RoPEs use the tensor, if the file has it.
+func (s *Spec) ropeFactors(o describeOptions, tensor string) {
+	if !o.Tensor(tensor) {
+		return
+	}
+	for i := range s.Ropes {
+		s.Ropes[i].Factors = tensor
+	}
+}
+
+// mistral3 describes Mistral 3: Llama whose queries grow sharper with their
+// position.
+func mistral3(k *keys, o describeOptions) *Spec {
+	s := llama(k, o)
+	t := Temperature{Scale: k.floatOr("attention.temperature_scale", 0), Length: k.integerOr("attention.temperature_length", 0)}
+	if t.Scale != 0 && t.Length == 0 {
+		k.require("attention.temperature_length")
+	}
+	s.each(func(_ int, l *Layer) { l.Attention.Temperature = t })
+	return s
+}
+
+// granite describes IBM Granite 3: Llama with four multipliers.
+func granite(k *keys, o describeOptions) *Spec {
+	s := llama(k, o)
+	s.EmbedScale = float32(k.floatOr("embedding_scale", 1))
+	s.ResidualScale = float32(k.floatOr("residual_scale", 1))
+	if v := k.floatOr("logit_scale", 1); v != 0 {
+		s.LogitScale = float32(1 / v)
+	}
+	return s
+}
+
+// smollm3 describes SmolLM3: Llama without positions in every fourth layer
+// (Yang et al., "RoPE to NoPE and Back Again").
+func smollm3(k *keys, o describeOptions) *Spec {
+	s := llama(k, o)
+	s.each(func(i int, l *Layer) {
+		if (i+1)%4 == 0 {
+			l.Attention.Rope = NoRope
+		}
+	})
+	return s
+}

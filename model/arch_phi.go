@@ -1,0 +1,21 @@
+package model
+
+// phi3 describes Phi-3 and Phi-4: Llama with fused projections, and two sets
+// of RoPE factors, for contexts up to the original one and beyond (Ding et
+// al., "LongRoPE").
+func phi3(k *keys, o describeOptions) *Spec {
+	s := transformer(k)
+	s.halves()
+	if len(s.Ropes) > 0 {
+		context := o.Context
+		if context == 0 {
+			context = s.TrainedContext
+		}
+		factors := "rope_factors_short.weight"
+		if context > s.Ropes[0].Scaling.OriginalContext {
+			factors = "rope_factors_long.weight"
+		}
+		s.ropeFactors(o, factors)
+	}
+	return s
+}

@@ -1,0 +1,403 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	"gorun/compute"
+	"gorun/kvtier"
+	"gorun/pager"
+)
+
+// Decoder is the forward pass. It belongs to one goroutine, like the
+// sequences that it extends.
+//
+// The logits of a position depend on the tokens before it in its sequence,
+// not on what else is in the batch nor on how the tokens were cut into calls
+// and passes: see package compute.
+type Decoder struct {
+	spec    *Spec
+	weights *weights
+	pages   pager.Residency
+	stream  compute.Stream
+	scratch *scratch
+	geo     kvtier.Geometry
+	batch   int
+	ropes   []ropeTable
+
+	logits   []float32 // of logitRows rows
+	routeIDs []int32
+	groups   grouping
+}
+
+// ropeTable makes the cosines and sines of a batch.
+type ropeTable struct {
+	freqs     []float64
+	magnitude float64
+	host      []float32
+}
+
+// Run is a run of tokens that extend one sequence.
+type Run struct {
+	Seq    *kvtier.Sequence
+	Tokens []int32
+	Want   Wanted
+}
+
+// Wanted says for which tokens of a run logits are computed.
+type Wanted int
+
+// The choices of Wanted.
+const (
+	LastLogits Wanted = iota
+	AllLogits
+	NoLogits
+)
+
+// Emit receives the logits that follow token i of a run. It may keep nothing
+// of the slice.
+type Emit func(run, i int, logits []float32) error
+
+// Forward extends the sequences of runs, all different, and calls emit for
+// the logits that they want, in order for each run. When it fails, each
+// sequence has been extended by a part of its run, possibly empty.
+func (d *Decoder) Forward(ctx context.Context, runs []Run, emit Emit) error {
+	if err := d.check(runs); err != nil {
+		return err
+	}
+	p := pass{d: d}
+	for i, run := range runs {
+		for done := 0; done < len(run.Tokens); {
+			if p.rows == d.batch {
+				if err := p.do(ctx, emit); err != nil {
+					return err
+				}
+			}
+			n := min(len(run.Tokens)-done, d.batch-p.rows)
+			p.add(piece{run: i, first: done, seq: run.Seq, tokens: run.Tokens[done : done+n], want: run.Want, last: done+n == len(run.Tokens)})
+			done += n
+		}
+	}
+	if p.rows == 0 {
+		return nil
+	}
+	return p.do(ctx, emit)
+}
+
+func (d *Decoder) check(runs []Run) error {
+	seen := map[*kvtier.Sequence]bool{}
+	for _, run := range runs {
+		if seen[run.Seq] {
+			return fmt.Errorf("a sequence is twice in one batch")
+		}
+		seen[run.Seq] = true
+		for i, token := range run.Tokens {
+			if token < 0 || int(token) >= d.spec.Vocab {
+				return fmt.Errorf("token %d is %d: the vocabulary has 0 to %d", i, token, d.spec.Vocab-1)
+			}
+		}
+	}
+	return nil
+}
+
+// piece is a part of a run that one pass computes.
+type piece struct {
+	run, first int // index of the run, and of tokens[0] in it
+	row        int
+	seq        *kvtier.Sequence
+	tokens     []int32
+	want       Wanted
+	last       bool // ends its run
+}
+
+// pass is one trip of up to batch rows through all layers.
+type pass struct {
+	d      *Decoder
+	ctx    context.Context
+	pieces []piece
+	rows   int
+
+	x, normed, branch compute.Matrix
+	kv                []compute.KVRun
+	from, to          []int32
+}
+
+func (p *pass) add(c piece) {
+	c.row = p.rows
+	p.rows += len(c.tokens)
+	p.pieces = append(p.pieces, c)
+}
+
+// do runs the pass and empties it.
+func (p *pass) do(ctx context.Context, emit Emit) error {
+	d := p.d
+	p.ctx = ctx
+	for _, c := range p.pieces {
+		if err := c.seq.Reserve(len(c.tokens)); err != nil {
+			return err
+		}
+	}
+	p.x, p.normed, p.branch = d.scratch.x.RowsAt(0, p.rows), d.scratch.normed.RowsAt(0, p.rows), d.scratch.branch.RowsAt(0, p.rows)
+	p.positions()
+	if err := p.embed(); err != nil {
+		return err
+	}
+	for i := range d.spec.Layers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.layer(i); err != nil {
+			return fmt.Errorf("layer %d: %w", i, err)
+		}
+	}
+	// Whatever happens to the logits, the keys and values are complete.
+	if err := d.stream.Sync(); err != nil {
+		return err
+	}
+	for _, c := range p.pieces {
+		c.seq.Advance(len(c.tokens))
+	}
+	if err := p.output(emit); err != nil {
+		return err
+	}
+	p.pieces, p.rows = p.pieces[:0], 0
+	return nil
+}
+
+// positions writes what depends on positions alone: RoPE tables and
+// temperatures.
+func (p *pass) positions() {
+	d := p.d
+	for i := range d.ropes {
+		r := &d.ropes[i]
+		dims := d.spec.Ropes[i].Dims
+		p.eachPosition(func(row, pos int) { fillTable(r.host[row*dims:][:dims], r.freqs, r.magnitude, pos) })
+		d.stream.Write(d.scratch.ropes[i].RowsAt(0, p.rows).Span(), floatBytes(r.host[:p.rows*dims]))
+	}
+	if t := d.temperature(); t.Scale != 0 {
+		factors := make([]float32, p.rows)
+		p.eachPosition(func(row, pos int) { factors[row] = t.factor(pos) })
+		d.stream.Write(d.scratch.temperature.RowsAt(0, p.rows).Span(), floatBytes(factors))
+	}
+}
+
+func (p *pass) eachPosition(f func(row, pos int)) {
+	for _, c := range p.pieces {
+		for i := range c.tokens {
+			f(c.row+i, c.seq.Len()+i)
+		}
+	}
+}
+
+// temperature is that of the layers which have one.
+func (d *Decoder) temperature() Temperature {
+	for _, l := range d.spec.Layers {
+		if l.Attention.Temperature.Scale != 0 {
+			return l.Attention.Temperature
+		}
+	}
+	return Temperature{}
+}
+
+// embed looks the tokens up, page by page of the embedding.
+func (p *pass) embed() error {
+	d := p.d
+	err := p.eachPage(d.weights.embed, func(page compute.Page) {
+		p.from, p.to = p.from[:0], p.to[:0]
+		for _, c := range p.pieces {
+			for i, token := range c.tokens {
+				if r := int(token) - page.First; r >= 0 && r < page.Rows {
+					p.from, p.to = append(p.from, int32(r)), append(p.to, int32(c.row+i))
+				}
+			}
+		}
+		d.stream.Embed(p.x, page, compute.Rows{From: p.from, To: p.to})
+	})
+	if err == nil && d.spec.EmbedScale != 0 {
+		d.stream.Scale(p.x, d.spec.EmbedScale)
+	}
+	return err
+}
+
+// layer computes one transformer layer.
+func (p *pass) layer(i int) error {
+	d := p.d
+	l, w := d.spec.Layers[i], &d.weights.layers[i]
+	d.stream.Norm(p.normed, p.x, w.attnNorm)
+	if err := p.attention(i); err != nil {
+		return err
+	}
+	p.addBranch(l.PostNorms, w.attnPost)
+	if !l.Parallel {
+		d.stream.Norm(p.normed, p.x, w.ffnNorm)
+	}
+	if err := p.ffn(l.FFN, w); err != nil {
+		return err
+	}
+	p.addBranch(l.PostNorms, w.ffnPost)
+	return nil
+}
+
+// addBranch adds the result of a branch to the residual stream.
+func (p *pass) addBranch(post bool, norm compute.Norm) {
+	stream, scale := p.d.stream, p.d.spec.ResidualScale
+	if post {
+		stream.Norm(p.branch, p.branch, norm)
+	}
+	if scale == 0 {
+		scale = 1
+	}
+	stream.AddScaled(p.x, p.branch, scale)
+}
+
+// attention computes the attention branch of layer i from normed.
+func (p *pass) attention(i int) error {
+	d, a, w := p.d, p.d.spec.Layers[i].Attention, &p.d.weights.layers[i]
+	stream := d.stream
+	nq, nk, nv := a.Heads*a.KDim, a.KVHeads*a.KDim, a.KVHeads*a.VDim
+	qkv := view(d.scratch.qkv, p.rows, nq+nk+nv)
+	if err := p.project(qkv, p.normed, w.qkv); err != nil {
+		return err
+	}
+	q, k, v := qkv.ColsAt(0, nq), qkv.ColsAt(nq, nk), qkv.ColsAt(nq+nk, nv)
+	if a.QKNorm == QKPerHead {
+		stream.Norm(q, q, w.qNorm)
+		stream.Norm(k, k, w.kNorm)
+	}
+	if a.Rope != NoRope {
+		r := d.spec.Ropes[a.Rope]
+		turn := compute.Rotation{HeadDim: a.KDim, Table: d.scratch.ropes[a.Rope].RowsAt(0, p.rows), Halves: r.Halves}
+		stream.Rotate(q, turn)
+		stream.Rotate(k, turn)
+	}
+	if a.Temperature.Scale != 0 {
+		stream.ScaleRows(q, d.scratch.temperature.RowsAt(0, p.rows))
+	}
+	p.kv = p.kv[:0]
+	for _, c := range p.pieces {
+		p.kv = append(p.kv, c.seq.Run(i, c.row, len(c.tokens)))
+	}
+	att := compute.Attention{Layout: d.geo.Layers[i].KVLayout, Heads: a.Heads, Scale: a.Scale, Cap: a.Cap, Window: a.Window, Reset: true}
+	acc, heads := view(d.scratch.acc, p.rows, att.AccumulatorCols()), view(d.scratch.heads, p.rows, a.Heads*a.VDim)
+	stream.StoreKV(att.Layout, k, v, p.kv)
+	stream.Attend(acc, q, att, p.kv)
+	stream.FinishAttention(heads, acc, att)
+	return p.linear(p.branch, heads, w.output)
+}
+
+// ffn computes the feed-forward branch from normed.
+func (p *pass) ffn(f FFN, w *layerWeights) error {
+	if f.Experts.Count > 0 {
+		return p.experts(f, w)
+	}
+	stream := p.d.stream
+	in := view(p.d.scratch.gateUp, p.rows, f.width())
+	if err := p.project(in, p.normed, w.gateUp); err != nil {
+		return err
+	}
+	hidden := in.ColsAt(0, f.Hidden)
+	if f.Gated {
+		stream.GatedUnit(hidden, hidden, in.ColsAt(f.Hidden, f.Hidden), f.Activation)
+	} else {
+		stream.Activate(hidden, f.Activation)
+	}
+	return p.linear(p.branch, hidden, w.down)
+}
+
+// project computes all projections of x side by side in dst.
+func (p *pass) project(dst, x compute.Matrix, w projections) error {
+	col := 0
+	for _, l := range w {
+		if err := p.linear(dst.ColsAt(col, l.w.Rows), x, l); err != nil {
+			return err
+		}
+		col += l.w.Rows
+	}
+	return nil
+}
+
+func (p *pass) linear(dst, x compute.Matrix, l linear) error {
+	if err := p.matMul(dst, l.w, x, compute.Rows{}); err != nil {
+		return err
+	}
+	if !l.bias.IsZero() {
+		p.d.stream.AddRow(dst, l.bias)
+	}
+	return nil
+}
+
+func (p *pass) matMul(dst compute.Matrix, m *pager.Matrix, x compute.Matrix, rows compute.Rows) error {
+	return p.eachPage(m, func(page compute.Page) { p.d.stream.MatMul(dst, page, x, rows) })
+}
+
+// eachPage acquires the pages of a matrix in turn; use must hand each to one
+// operation.
+func (p *pass) eachPage(m *pager.Matrix, use func(compute.Page)) error {
+	for i := range m.Pages() {
+		page, err := p.d.pages.Acquire(p.ctx, m.Page(i))
+		if err != nil {
+			return fmt.Errorf("weights %s: %w", m.Name, err)
+		}
+		use(page)
+	}
+	return nil
+}
+
+// output computes the logits that the pieces want and emits them.
+func (p *pass) output(emit Emit) error {
+	d := p.d
+	type target struct{ run, i int }
+	var targets []target
+	p.from = p.from[:0]
+	for _, c := range p.pieces {
+		for i := range c.tokens {
+			if c.want == AllLogits || c.want == LastLogits && c.last && i == len(c.tokens)-1 {
+				targets = append(targets, target{c.run, c.first + i})
+				p.from = append(p.from, int32(c.row+i))
+			}
+		}
+	}
+	for len(targets) > 0 {
+		if err := p.ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(targets), d.scratch.logits.Rows)
+		if err := p.head(p.from[:n]); err != nil {
+			return err
+		}
+		for r, t := range targets[:n] {
+			if err := emit(t.run, t.i, d.logits[r*d.spec.Vocab:][:d.spec.Vocab]); err != nil {
+				return err
+			}
+		}
+		targets, p.from = targets[n:], p.from[n:]
+	}
+	return nil
+}
+
+// head reads the logits of the given rows into d.logits.
+func (p *pass) head(rows []int32) error {
+	d, stream := p.d, p.d.stream
+	x, logits := d.scratch.selected.RowsAt(0, len(rows)), d.scratch.logits.RowsAt(0, len(rows))
+	stream.Copy(x, p.x, compute.Rows{From: rows})
+	stream.Norm(x, x, d.weights.outputNorm)
+	if err := p.linear(logits, x, d.weights.head); err != nil {
+		return err
+	}
+	if s := d.spec.LogitScale; s != 0 {
+		stream.Scale(logits, s)
+	}
+	if c := d.spec.LogitCap; c != 0 {
+		stream.Softcap(logits, c)
+	}
+	return stream.Read(floatBytes(d.logits[:len(rows)*d.spec.Vocab]), logits.Span())
+}
+
+// intBytes is the memory of values.
+func intBytes(values []int32) []byte {
+	if len(values) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
+}

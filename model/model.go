@@ -1,0 +1,173 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorun/compute"
+	"gorun/compute/cpu"
+	"gorun/gguf"
+	"gorun/kvtier"
+	"gorun/pager"
+)
+
+// Model is a model that is ready to run.
+type Model struct {
+	file    *gguf.File
+	plan    *Plan
+	pages   pager.Residency
+	pool    *kvtier.Pool
+	decoder *Decoder
+	close   []func() error
+}
+
+// Open opens the model file at path, or the split set that it belongs to.
+func Open(ctx context.Context, path string, o Options) (*Model, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := New(ctx, f, o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	m.close = append([]func() error{f.Close}, m.close...)
+	return m, nil
+}
+
+// New makes a model of an open file, which must stay open until the model is
+// closed.
+func New(ctx context.Context, f *gguf.File, o Options) (*Model, error) {
+	plan, err := NewPlan(f, o)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Load(ctx, f)
+}
+
+// Load allocates what the plan says and reads the weights of the file that it
+// was made for.
+func (p *Plan) Load(ctx context.Context, f *gguf.File) (*Model, error) {
+	m := &Model{file: f, plan: p}
+	if err := m.load(ctx); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+func (m *Model) load(ctx context.Context) (err error) {
+	p, dev := m.plan, m.plan.Options.Device
+	if dev == nil {
+		if dev, err = cpu.New(p.Options.Threads); err != nil {
+			return err
+		}
+		m.close = append(m.close, dev.Close)
+	}
+	w := p.weights
+	if p.mapped {
+		m.pages, err = pager.Map(m.file, dev, &w.catalog)
+	} else {
+		m.pages, err = pager.Load(ctx, m.file, dev, &w.catalog, p.Options.Progress)
+	}
+	if err != nil {
+		return err
+	}
+	m.close = append(m.close, m.pages.Close)
+
+	stream := dev.NewStream()
+	vectors, err := dev.NewBuffer(w.vectorBytes())
+	if err != nil {
+		return fmt.Errorf("vectors: %w", err)
+	}
+	m.close = append(m.close, vectors.Free)
+	if err := w.loadVectors(m.file, stream, vectors); err != nil {
+		return err
+	}
+	sc, err := newScratch(dev, p.Spec, p.Options.Batch)
+	if err != nil {
+		return err
+	}
+	m.close = append(m.close, sc.buf.Free)
+	m.pool = kvtier.NewPool(dev, p.Geometry, p.Options.Context, p.Options.Batch, p.Options.Sequences)
+	m.close = append(m.close, m.pool.Close)
+	if err := m.compare(vectors, sc.buf); err != nil {
+		return err
+	}
+	m.decoder, err = newDecoder(p, m.file, m.pages, stream, sc)
+	return err
+}
+
+// compare holds the plan against what has been allocated.
+func (m *Model) compare(vectors, scratch compute.Buffer) error {
+	real := map[string]int64{"vectors": vectors.Bytes(), "kv": m.pool.Capacity(), "activations": scratch.Bytes()}
+	if !m.plan.mapped {
+		real["weights"] = m.pages.Bytes()
+	}
+	for _, item := range m.plan.Items {
+		if n, ok := real[item.Name]; ok && n != item.Bytes {
+			return fmt.Errorf("%s: planned %d bytes, allocated %d: this is a bug in gorun", item.Name, item.Bytes, n)
+		}
+	}
+	return nil
+}
+
+func newDecoder(p *Plan, f *gguf.File, pages pager.Residency, stream compute.Stream, sc *scratch) (*Decoder, error) {
+	d := &Decoder{
+		spec: p.Spec, weights: p.weights, pages: pages, stream: stream, scratch: sc,
+		geo: p.Geometry, batch: p.Options.Batch,
+		logits: make([]float32, sc.logits.Rows*p.Spec.Vocab),
+	}
+	for _, r := range p.Spec.Ropes {
+		var factors []float32
+		if r.Factors != "" {
+			t, _ := f.Tensor(r.Factors)
+			var err error
+			if factors, err = readFloats(f, t); err != nil {
+				return nil, err
+			}
+		}
+		magnitude := r.Scaling.Magnitude
+		if magnitude == 0 {
+			magnitude = 1
+		}
+		d.ropes = append(d.ropes, ropeTable{r.frequencies(factors), magnitude, make([]float32, p.Options.Batch*r.Dims)})
+	}
+	return d, nil
+}
+
+// File is the model's file.
+func (m *Model) File() *gguf.File { return m.file }
+
+// Plan is the plan that the model was loaded by.
+func (m *Model) Plan() *Plan { return m.plan }
+
+// Spec describes the model.
+func (m *Model) Spec() *Spec { return m.plan.Spec }
+
+// NewSequence makes an empty sequence in the model's KV cache.
+func (m *Model) NewSequence() *kvtier.Sequence { return m.pool.NewSequence() }
+
+// Forward extends sequences by tokens; see Decoder.Forward. It also holds
+// sequences to the planned context.
+func (m *Model) Forward(ctx context.Context, runs []Run, emit Emit) error {
+	for _, run := range runs {
+		if n := run.Seq.Len() + len(run.Tokens); n > m.plan.Options.Context {
+			return fmt.Errorf("%w: %d tokens are more than the context of %d", ErrContext, n, m.plan.Options.Context)
+		}
+	}
+	return m.decoder.Forward(ctx, runs, emit)
+}
+
+// ErrContext is returned when a sequence would outgrow the context.
+var ErrContext = errors.New("the context is full")
+
+// Close frees everything that the model holds.
+func (m *Model) Close() error {
+	var errs []error
+	for i := len(m.close) - 1; i >= 0; i-- {
+		errs = append(errs, m.close[i]())
+	}
+	m.close = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,97 @@
+package model
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"gorun/compute"
+	"gorun/tensor"
+)
+
+// Options say how a model is run. The zero value is a good default.
+type Options struct {
+	// Context is the most tokens of a sequence; 0: what the model was
+	// trained for.
+	Context int
+	// Batch is the most tokens that one pass computes; 0: 512. It changes
+	// speed and memory, never a bit of the result.
+	Batch int
+	// Sequences is how many sequences of Context tokens have room; 0: one.
+	Sequences int
+	// Threads that compute; 0: one for each CPU.
+	Threads int
+	// KV is the types of the KV cache; nil: f16.
+	KV *KVTypes
+	// KVBlock is the positions of a KV block; 0: chosen by geometry.
+	KVBlock int
+	// Weights says where weights are kept.
+	Weights Residency
+	// Device computes; nil: the CPU. It stays open when the model is closed.
+	Device compute.Device
+	// Progress is told of the bytes of weights read so far, by Open.
+	Progress func(done, total int64)
+}
+
+// KVTypes are the element types of keys and values in the KV cache.
+type KVTypes struct{ K, V tensor.Type }
+
+// UnmarshalText reads "K" or "K:V", as in "f16" or "q8_0:f16".
+func (t *KVTypes) UnmarshalText(text []byte) error {
+	k, v, both := strings.Cut(string(text), ":")
+	if !both {
+		v = k
+	}
+	var err error
+	if t.K, err = tensor.ParseType(k); err != nil {
+		return err
+	}
+	t.V, err = tensor.ParseType(v)
+	return err
+}
+
+// String is the inverse of UnmarshalText.
+func (t KVTypes) String() string {
+	if t.K == t.V {
+		return t.K.String()
+	}
+	return t.K.String() + ":" + t.V.String()
+}
+
+// Residency says where the weights of a model are kept.
+type Residency string
+
+// The residencies.
+const (
+	ResidentAuto   Residency = ""       // mapped where that works
+	ResidentMapped Residency = "mapped" // in place in the mapped file
+	ResidentMemory Residency = "memory" // read into the device's memory
+)
+
+// withDefaults fills in and checks what does not depend on the model.
+func (o Options) withDefaults() (Options, error) {
+	for _, n := range []struct {
+		name  string
+		value *int
+		def   int
+	}{
+		{"context", &o.Context, 0}, {"batch", &o.Batch, 512}, {"sequences", &o.Sequences, 1},
+		{"threads", &o.Threads, runtime.GOMAXPROCS(0)}, {"kv block", &o.KVBlock, 0},
+	} {
+		if *n.value < 0 || *n.value > maxSize {
+			return o, fmt.Errorf("%s %d is out of range", n.name, *n.value)
+		}
+		if *n.value == 0 {
+			*n.value = n.def
+		}
+	}
+	if o.KV == nil {
+		o.KV = &KVTypes{tensor.F16, tensor.F16}
+	}
+	switch o.Weights {
+	case ResidentAuto, ResidentMapped, ResidentMemory:
+	default:
+		return o, fmt.Errorf("weights %q: want mapped or memory", o.Weights)
+	}
+	return o, nil
+}

@@ -1,0 +1,108 @@
+package model
+
+import (
+	"fmt"
+
+	"gorun/compute"
+	"gorun/gguf"
+	"gorun/kvtier"
+	"gorun/pager"
+)
+
+// Plan is the memory that a model needs, before any of it is allocated.
+type Plan struct {
+	Spec     *Spec
+	Options  Options // with defaults filled in
+	Geometry kvtier.Geometry
+	Items    []Item
+
+	weights *weights
+	mapped  bool
+}
+
+// Item is one line of a plan.
+type Item struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	Detail string `json:"detail"`
+}
+
+// Bytes is the sum of all items.
+func (p *Plan) Bytes() int64 {
+	var n int64
+	for _, item := range p.Items {
+		n += item.Bytes
+	}
+	return n
+}
+
+// Mapped reports whether the weights stay in the mapped file.
+func (p *Plan) Mapped() bool { return p.mapped }
+
+// NewPlan plans to run the model of a file.
+func NewPlan(f *gguf.File, o Options) (*Plan, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := Describe(f, o.Context)
+	if err != nil {
+		return nil, err
+	}
+	if o.Context == 0 {
+		o.Context = spec.TrainedContext
+	}
+	if o.Context <= 0 {
+		return nil, fmt.Errorf("the file does not say for which context the model was trained: give one")
+	}
+	o.Batch = min(o.Batch, o.Context)
+	w, err := bind(spec, f)
+	if err != nil {
+		return nil, err
+	}
+	geo, err := kvtier.NewGeometry(spec.Shapes(), o.KV.K, o.KV.V, o.KVBlock)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Spec: spec, Options: o, Geometry: geo, weights: w}
+	switch p.mapped = o.Weights == ResidentMapped; {
+	case o.Weights == ResidentAuto && o.Device == nil:
+		p.mapped = pager.CanMap(f, hostMapper{})
+	case o.Weights == ResidentAuto:
+		p.mapped = pager.CanMap(f, o.Device)
+	}
+	p.itemize()
+	return p, nil
+}
+
+// hostMapper stands for the CPU device before there is one.
+type hostMapper struct {
+	compute.Device
+	compute.HostMapper
+}
+
+func (p *Plan) itemize() {
+	o := p.Options
+	weights, where := pager.LoadBytes(&p.weights.catalog), "in memory"
+	if p.mapped {
+		weights, where = p.weights.catalog.Bytes(), "mapped from the file"
+	}
+	_, activations := layout(p.Spec, o.Batch)
+	p.Items = []Item{
+		{"weights", weights, fmt.Sprintf("%d pages, %s", len(p.weights.catalog.Pages()), where)},
+		{"vectors", p.weights.vectorBytes(), fmt.Sprintf("%d norms, biases and tables as f32", len(p.weights.vectors))},
+		{"kv", p.Geometry.PoolBytes(o.Context, o.Batch, o.Sequences),
+			fmt.Sprintf("%d x %d tokens of %v, %d B a token, blocks of %d", o.Sequences, o.Context, o.KV, p.Geometry.BytesPerToken(), p.Geometry.BlockTokens)},
+		{"activations", activations, fmt.Sprintf("batches of %d tokens", o.Batch)},
+	}
+}
+
+// Shapes is the KV of each layer.
+func (s *Spec) Shapes() []kvtier.Shape {
+	shapes := make([]kvtier.Shape, len(s.Layers))
+	for i, l := range s.Layers {
+		a := l.Attention
+		shapes[i] = kvtier.Shape{Heads: a.KVHeads, KDim: a.KDim, VDim: a.VDim, Window: a.Window}
+	}
+	return shapes
+}

@@ -1,0 +1,100 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorun/gguf"
+)
+
+// An architecture describes the models of one general.architecture.
+type architecture func(k *keys, o describeOptions) *Spec
+
+// describeOptions are the facts beside the file that a description may depend
+// on.
+type describeOptions struct {
+	// Context is the context length that the user asked for, or 0: some
+	// models use another RoPE beyond their original context.
+	Context int
+	// Tensor reports whether the file has a tensor.
+	Tensor func(name string) bool
+}
+
+var architectures = map[string]architecture{
+	"command-r":  commandR,
+	"gemma2":     gemma2,
+	"gemma3":     gemma3,
+	"granite":    granite,
+	"llama":      llama,
+	"mistral3":   mistral3,
+	"phi3":       phi3,
+	"qwen2":      qwen2,
+	"qwen3":      qwen3,
+	"qwen3moe":   qwen3moe,
+	"smollm3":    smollm3,
+	"starcoder2": starcoder2,
+}
+
+// Architectures lists what this build can run, in alphabetical order.
+func Architectures() []string {
+	names := make([]string, 0, len(architectures))
+	for name := range architectures {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Describe makes the description of a file's model. context is the context
+// length that the user asked for, or 0.
+func Describe(f *gguf.File, context int) (*Spec, error) {
+	arch, ok, err := f.Metadata().String("general.architecture")
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("the file lacks the key %q", "general.architecture")
+	}
+	describe, known := architectures[arch]
+	if !known {
+		return nil, fmt.Errorf("architecture %q is not supported: this build runs %s", arch, strings.Join(Architectures(), ", "))
+	}
+	k := &keys{meta: f.Metadata(), arch: arch}
+	spec := describe(k, describeOptions{Context: context, Tensor: func(name string) bool {
+		_, ok := f.Tensor(name)
+		return ok
+	}})
+	if k.err == nil {
+		k.fail(spec.check())
+	}
+	if k.err != nil {
+		return nil, fmt.Errorf("architecture %s: %w", arch, k.err)
+	}
+	return spec, nil
+}
+
+// check refuses descriptions that no forward pass could follow.
+func (s *Spec) check() error {
+	if s.Vocab <= 0 || s.Width <= 0 || len(s.Layers) == 0 {
+		return fmt.Errorf("a vocabulary of %d, a width of %d and %d layers make no model", s.Vocab, s.Width, len(s.Layers))
+	}
+	for i, l := range s.Layers {
+		a := l.Attention
+		switch {
+		case a.Heads <= 0 || a.KVHeads <= 0 || a.Heads%a.KVHeads != 0:
+			return fmt.Errorf("layer %d: %d query heads cannot share %d KV heads", i, a.Heads, a.KVHeads)
+		case a.KDim <= 0 || a.VDim <= 0:
+			return fmt.Errorf("layer %d: heads of %d and %d values", i, a.KDim, a.VDim)
+		}
+		if e := l.FFN.Experts; e.Count > 0 && (e.Used <= 0 || e.Used > e.Count) {
+			return fmt.Errorf("layer %d: %d of %d experts", i, e.Used, e.Count)
+		}
+		if a.Rope != NoRope {
+			if n := s.Ropes[a.Rope].Dims; n <= 0 || n%2 != 0 || n > a.KDim {
+				return fmt.Errorf("layer %d: RoPE over %d of %d values of a head", i, n, a.KDim)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+// Package model runs language models. One decoder serves all architectures:
+// an architecture is a description (Spec) of which blocks a layer has and how
+// they are set, made from the metadata of a GGUF file by a short function
+// registered under the file's general.architecture.
+package model
+
+import "gorun/compute"
+
+// Spec describes a decoder-only transformer: what the forward pass does, and
+// in what sizes. Zero values switch a feature off, so that a description
+// names just what its architecture has.
+type Spec struct {
+	Arch           string
+	Vocab          int
+	Width          int // values of a token in the residual stream
+	TrainedContext int
+
+	Norm          NormKind
+	Eps           float32
+	EmbedScale    float32 // the embedding is multiplied by it; 0: by 1
+	ResidualScale float32 // likewise each branch before it is added
+	LogitScale    float32 // likewise the logits
+	LogitCap      float32 // logits become Cap tanh(logit/Cap)
+
+	Ropes  []Rope // what layers refer to
+	Layers []Layer
+}
+
+// NormKind is the normalization that an architecture uses throughout.
+type NormKind int
+
+// The kinds of normalization.
+const (
+	RMSNorm NormKind = iota
+	LayerNorm
+)
+
+// Layer is one transformer layer.
+type Layer struct {
+	Attention Attention
+	FFN       FFN
+	// Parallel layers feed attention and FFN with the same normalized input
+	// (Wang and Komatsuzaki, GPT-J).
+	Parallel bool
+	// PostNorms normalize each branch once more before it is added.
+	PostNorms bool
+}
+
+// Attention describes grouped-query attention.
+type Attention struct {
+	Heads, KVHeads int
+	KDim, VDim     int
+	Scale          float32 // of scores
+	Cap            float32 // scores become Cap tanh(score/Cap)
+	Window         int     // 0: all earlier positions
+	Rope           int     // index in Spec.Ropes; NoRope: no positions
+	QKNorm         QKNorm
+	// Temperature makes queries sharper with their position.
+	Temperature Temperature
+}
+
+// NoRope is the Rope of a layer without position embedding.
+const NoRope = -1
+
+// QKNorm says how queries and keys are normalized before they are rotated.
+type QKNorm int
+
+// The ways to normalize queries and keys.
+const (
+	QKNone    QKNorm = iota
+	QKPerHead        // each head, if the file has the weights
+)
+
+// Temperature scales a query at position p by
+// 1 + Scale log(1 + floor(p/Length)) ("scalable softmax", as Llama 4 and
+// Mistral 3 have it).
+type Temperature struct {
+	Scale  float64
+	Length int
+}
+
+// FFN describes a feed-forward block: down(f(gate x) * up x) if Gated, and
+// down(f(up x)) otherwise.
+type FFN struct {
+	Hidden     int
+	Gated      bool
+	Activation compute.Activation
+	Experts    Experts
+}
+
+// Experts describes a mixture of experts. Count 0: a dense block.
+type Experts struct {
+	Count, Used int
+	Hidden      int
+	Routing     compute.Routing // Bias is bound when the weights are
+}
+
+// Rope describes one rotary position embedding.
+type Rope struct {
+	Dims    int // of a head, that turn
+	Base    float64
+	Halves  bool    // pairs (i, i+Dims/2); otherwise (2i, 2i+1)
+	Scaling Scaling // of positions, for contexts beyond the trained one
+	// Factors names a tensor of Dims/2 values that divide the frequencies.
+	Factors string
+}
+
+// Scaling stretches a RoPE.
+type Scaling struct {
+	Kind            ScalingKind
+	Factor          float64 // of the context length
+	OriginalContext int
+	// Magnitude multiplies cosine and sine; 0: 1.
+	Magnitude float64
+	// Yarn's bounds, in rotations over the original context.
+	BetaFast, BetaSlow float64
+}
+
+// ScalingKind is the way a RoPE is stretched.
+type ScalingKind int
+
+// The ways to stretch a RoPE.
+const (
+	ScaleNone   ScalingKind = iota
+	ScaleLinear             // positions are divided by Factor
+	ScaleYarn               // Peng et al., "YaRN"
+)
