@@ -23,7 +23,7 @@ const (
 var suffixes = []struct {
 	name string
 	size Size
-}{{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}}
+}{{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}, {"B", 1}}
 
 // String writes the size with three significant digits, "1.50 GiB" say, and
 // exactly below 1 KiB, "768 B".
@@ -31,7 +31,7 @@ func (s Size) String() string {
 	abs := math.Abs(float64(s))
 	for _, u := range suffixes {
 		v := abs / float64(u.size)
-		if v < 1 {
+		if v < 1 || u.size == 1 {
 			continue
 		}
 		decimals := 2

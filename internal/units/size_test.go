@@ -23,7 +23,7 @@ func TestString(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Size{
-		"0": 0, "4096": 4096, "64KiB": 64 * KiB, "64 kib": 64 * KiB, "1.5GiB": 3 * GiB / 2, " 2 TiB ": 2 * TiB,
+		"0": 0, "4096": 4096, "12 B": 12, "64KiB": 64 * KiB, "64 kib": 64 * KiB, "1.5GiB": 3 * GiB / 2, " 2 TiB ": 2 * TiB,
 	} {
 		if got, err := ParseSize(text); err != nil || got != want {
 			t.Errorf("ParseSize(%q) = %d, %v; want %d", text, got, err, want)
