@@ -16,7 +16,7 @@ const keyAlignment = "general.alignment"
 type File struct {
 	metadata *Metadata
 	tensors  []Tensor
-	index    map[string]int // of tensors, by name
+	index    nameIndex // of tensors
 	parts    []Part
 	closers  []io.Closer
 }
@@ -121,7 +121,7 @@ func (f *File) Tensors() []Tensor { return slices.Clone(f.tensors) }
 
 // Tensor returns the tensor of that name.
 func (f *File) Tensor(name string) (Tensor, bool) {
-	i, ok := f.index[name]
+	i, ok := f.index.find(f.tensors, name)
 	if !ok {
 		return Tensor{}, false
 	}

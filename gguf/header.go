@@ -13,7 +13,7 @@ type header struct {
 	part     Part
 	metadata *Metadata
 	tensors  []Tensor
-	index    map[string]int // of tensors, by name
+	index    nameIndex // of tensors
 }
 
 const (
@@ -167,40 +167,43 @@ func alignment(v Value) (int64, error) {
 
 // entry is what the tensor table says about the place of a tensor.
 type entry struct {
-	at     int64  // where the table says it
-	offset uint64 // in the data section
+	line   int64  // where the line of the tensor begins in the file
+	offset uint64 // of the data in the data section
+}
+
+// at is where in the file the offset is given.
+func (e entry) at(t *Tensor) int64 {
+	return e.line + leastTensor - 8 + int64(len(t.Name)) + 8*int64(len(t.Dims))
 }
 
 // tensorTable reads n lines of the tensor table. The tensors are complete but
 // for their places, which follow from the entries that it returns.
 func (s *scanner) tensorTable(h *header, n uint64) ([]entry, error) {
 	h.tensors = make([]Tensor, n)
-	h.index = make(map[string]int, n)
 	entries := make([]entry, n)
 	dims := make([]int64, n*maxDims)
 	for i := range h.tensors {
 		t := &h.tensors[i]
-		at := s.pos
-		name, err := s.identifier("tensor name")
-		if err != nil {
+		entries[i].line = s.pos
+		var err error
+		if t.Name, err = s.identifier("tensor name"); err != nil {
 			return nil, err
 		}
-		s.about("tensor", name)
-		if _, ok := h.index[name]; ok {
-			return nil, s.errorf(at, "the tensor occurs twice")
-		}
-		h.index[name] = i
-		t.Name = name
+		s.about("tensor", t.Name)
 		if t.Dims, err = s.dims(dims[i*maxDims:][:0:maxDims]); err != nil {
 			return nil, err
 		}
 		if err := s.tensorType(t); err != nil {
 			return nil, err
 		}
-		entries[i].at = s.pos
 		if entries[i].offset, err = s.u64(); err != nil {
 			return nil, err
 		}
+	}
+	h.index = indexNames(h.tensors)
+	if _, second, ok := h.index.duplicate(h.tensors); ok {
+		s.about("tensor", h.tensors[second].Name)
+		return nil, s.errorf(entries[second].line, "the tensor occurs twice")
 	}
 	return entries, nil
 }

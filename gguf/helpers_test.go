@@ -56,12 +56,10 @@ func smallFile(t testing.TB) []byte {
 // checkInvariants checks what must hold for any file that could be opened.
 func checkInvariants(f *File) error {
 	parts := f.Parts()
-	end := make(map[int]int64) // of the header of each part
 	for i, p := range parts {
 		if p.DataOffset < 24 || p.DataOffset > p.Size {
 			return fmt.Errorf("part %d: data at %d of %d bytes", i, p.DataOffset, p.Size)
 		}
-		end[i] = p.DataOffset
 	}
 	tensors := f.Tensors()
 	for i, t := range tensors {

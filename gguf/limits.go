@@ -9,8 +9,8 @@ import (
 // keep what a hostile file can make the reader allocate within 16 MiB beyond
 // twice its size.
 const (
-	maxKeys    = 1 << 15
-	maxTensors = 1 << 16 // over all parts of a split set
+	maxKeys    = 1 << 14 // in all parts of a split set
+	maxTensors = 1 << 16 // in all parts of a split set
 	maxName    = 1<<16 - 1
 	maxDims    = 4
 	maxDepth   = 8 // arrays within arrays

@@ -41,7 +41,7 @@ var malformed = []struct {
 	{"more tensors than allowed", func(b *builder) { b.start(maxTensors+1, 0).zeros((maxTensors + 1) * 24).bad = 8 }, words{"tensor count 65537 is more than 65536"}},
 	{"greatest key count", func(b *builder) { b.start(0, maxU64).bad = 16 }, words{"metadata key count 18446744073709551615"}},
 	{"key count one past", func(b *builder) { b.start(0, 3).zeros(3*12 - 1).bad = 16 }, words{"metadata key count 3", "35 bytes"}},
-	{"more keys than allowed", func(b *builder) { b.start(0, maxKeys+1).zeros((maxKeys + 1) * 12).bad = 16 }, words{"metadata key count 32769 is more than 32768"}},
+	{"more keys than allowed", func(b *builder) { b.start(0, maxKeys+1).zeros((maxKeys + 1) * 12).bad = 16 }, words{"metadata key count 16385 is more than 16384"}},
 	{"keys where the tensor table must be", func(b *builder) { b.start(1, 2).zeros(24 + 23).bad = 16 }, words{"metadata key count 2", "23 bytes"}},
 
 	// Keys.

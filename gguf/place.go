@@ -12,7 +12,7 @@ func (s *scanner) place(h *header, entries []entry) error {
 	for i := range h.tensors {
 		order[i] = i
 		s.about("tensor", h.tensors[i].Name)
-		if err := s.offset(h, i, entries[i]); err != nil {
+		if err := s.offset(h, &h.tensors[i], entries[i]); err != nil {
 			return err
 		}
 	}
@@ -34,15 +34,15 @@ func (s *scanner) place(h *header, entries []entry) error {
 	return nil
 }
 
-// offset sets the Offset of tensor i.
-func (s *scanner) offset(h *header, i int, e entry) error {
+// offset sets the Offset of a tensor.
+func (s *scanner) offset(h *header, t *Tensor, e entry) error {
 	if e.offset%uint64(h.part.Alignment) != 0 {
-		return s.errorf(e.at, "data offset %d is not a multiple of the alignment %d", e.offset, h.part.Alignment)
+		return s.errorf(e.at(t), "data offset %d is not a multiple of the alignment %d", e.offset, h.part.Alignment)
 	}
 	if e.offset >= uint64(s.end-h.part.DataOffset) {
-		return s.errorf(e.at, "data offset %d is beyond the %d bytes of the data section", e.offset, s.end-h.part.DataOffset)
+		return s.errorf(e.at(t), "data offset %d is beyond the %d bytes of the data section", e.offset, s.end-h.part.DataOffset)
 	}
-	h.tensors[i].Offset = h.part.DataOffset + int64(e.offset)
+	t.Offset = h.part.DataOffset + int64(e.offset)
 	return nil
 }
 
@@ -54,12 +54,12 @@ func (s *scanner) extent(h *header, t *Tensor, e entry, end int64, next string) 
 		t.Size = room
 	}
 	if t.Type.Private() && (room < t.Size || room-t.Size >= h.part.Alignment) {
-		return s.errorf(e.at, "type id %d is %v here, but other forks use that id for types of their own: "+
+		return s.errorf(e.at(t), "type id %d is %v here, but other forks use that id for types of their own: "+
 			"%v would take %d bytes and the file has %d from offset %d to %s",
 			uint32(t.Type), t.Type, t.Dims, t.Size, room, t.Offset, next)
 	}
 	if need := max(t.Size, 1); room < need {
-		return s.errorf(e.at, "%d bytes of data at offset %d run into %s at offset %d", need, t.Offset, next, end)
+		return s.errorf(e.at(t), "%d bytes of data at offset %d run into %s at offset %d", need, t.Offset, next, end)
 	}
 	return nil
 }

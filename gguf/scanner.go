@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 )
 
@@ -50,7 +51,7 @@ func (s *scanner) errorf(offset int64, format string, args ...any) error {
 // claim asserts that n items of at least size bytes each are still to come,
 // beside everything claimed before. what and offset say where n comes from.
 func (s *scanner) claim(what string, offset int64, n, size uint64) error {
-	free := uint64(s.end - s.pos - s.claimed)
+	free := uint64(min(s.end-s.pos-s.claimed, math.MaxInt)) // MaxInt matters on 32-bit machines
 	if n <= free/size {
 		s.claimed += int64(n * size)
 		return nil

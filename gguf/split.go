@@ -99,8 +99,9 @@ func (f *File) openSet(set *set, read *header) error {
 	if err := set.check(set.member, read); err != nil {
 		return err
 	}
+	var headers []*header
+	keys, tensors := 0, 0
 	n := int(set.count)
-	f.index = make(map[string]int)
 	for i := range n {
 		h := read
 		if i != set.member {
@@ -110,16 +111,39 @@ func (f *File) openSet(set *set, read *header) error {
 			} else if err != nil {
 				return err
 			}
+			if err := set.check(i, h); err != nil {
+				return err
+			}
 		}
-		if err := set.check(i, h); err != nil {
-			return err
-		}
-		if err := f.add(h); err != nil {
-			return err
+		headers = append(headers, h)
+		keys += h.metadata.Len()
+		tensors += len(h.tensors)
+		if keys > maxKeys || tensors > maxTensors {
+			return fmt.Errorf("gguf: %s: up to this part the set has %d keys and %d tensors, more than %d or %d",
+				h.part.Path, keys, tensors, maxKeys, maxTensors)
 		}
 	}
-	if set.counted && set.tensors != uint64(len(f.tensors)) {
-		return fmt.Errorf("gguf: %s: %s is %d, but the %d parts have %d tensors", f.parts[0].Path, keySplitTensors, set.tensors, n, len(f.tensors))
+	if set.counted && set.tensors != uint64(tensors) {
+		return fmt.Errorf("gguf: %s: %s is %d, but the %d parts have %d tensors", read.part.Path, keySplitTensors, set.tensors, n, tensors)
+	}
+	return f.join(headers, tensors)
+}
+
+// join makes the parts, which have n tensors together, one model.
+func (f *File) join(headers []*header, n int) error {
+	f.metadata = headers[0].metadata
+	f.tensors = make([]Tensor, 0, n)
+	for i, h := range headers {
+		for _, t := range h.tensors {
+			t.Part = i
+			f.tensors = append(f.tensors, t)
+		}
+		f.parts = append(f.parts, h.part)
+	}
+	f.index = indexNames(f.tensors)
+	if a, b, ok := f.index.duplicate(f.tensors); ok {
+		return fmt.Errorf("gguf: %s: %s occurs in %s too", f.parts[f.tensors[b].Part].Path,
+			subject("tensor", f.tensors[b].Name), f.parts[f.tensors[a].Part].Path)
 	}
 	return nil
 }
@@ -141,25 +165,5 @@ func (set *set) check(i int, h *header) error {
 	case s.counted != set.counted || s.tensors != set.tensors:
 		return fmt.Errorf("gguf: %s: %s is %d in this part and %d in another", h.part.Path, keySplitTensors, s.tensors, set.tensors)
 	}
-	return nil
-}
-
-// add appends a part to the model.
-func (f *File) add(h *header) error {
-	if len(f.tensors)+len(h.tensors) > maxTensors {
-		return fmt.Errorf("gguf: %s: with this part the set has %d tensors, more than %d", h.part.Path, len(f.tensors)+len(h.tensors), maxTensors)
-	}
-	if f.metadata == nil {
-		f.metadata = h.metadata
-	}
-	for _, t := range h.tensors {
-		if j, ok := f.index[t.Name]; ok {
-			return fmt.Errorf("gguf: %s: %s occurs in %s too", h.part.Path, subject("tensor", t.Name), f.parts[f.tensors[j].Part].Path)
-		}
-		t.Part = len(f.parts)
-		f.index[t.Name] = len(f.tensors)
-		f.tensors = append(f.tensors, t)
-	}
-	f.parts = append(f.parts, h.part)
 	return nil
 }

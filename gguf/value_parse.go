@@ -1,7 +1,5 @@
 package gguf
 
-import "math"
-
 // value consumes a value of type t, whose least bytes have been claimed.
 // depth is the number of arrays around it.
 func (s *scanner) value(t ValueType, depth int) (Value, error) {
@@ -72,9 +70,6 @@ func (s *scanner) array(depth int) (Value, error) {
 	}
 	if err := s.claim("array length", at, n, valueTypes[elem].size); err != nil {
 		return Value{}, err
-	}
-	if n > math.MaxInt {
-		return Value{}, s.errorf(at, "array length %d is more than this machine can address", n)
 	}
 	v := Value{typ: TypeArray, elem: elem, n: int(n), r: s.r, off: s.pos}
 	if err := s.skipElements(elem, n, depth); err != nil {

@@ -140,6 +140,35 @@ func TestMetadataOrder(t *testing.T) {
 	}
 }
 
+func TestDescriptions(t *testing.T) {
+	f, err := readBytes(smallFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Version() != 3 || f.Alignment() != 32 || f.Metadata().Len() != 16 {
+		t.Errorf("version %d, alignment %d, %d keys", f.Version(), f.Alignment(), f.Metadata().Len())
+	}
+	if x, ok := f.Tensor("blk.0.attn_q.weight"); !ok || x.String() != "blk.0.attn_q.weight q8_0 [32 2]" {
+		t.Errorf("%v, %v", x, ok)
+	}
+	if x, ok := f.Tensor("blk.1.attn_q.weight"); ok {
+		t.Errorf("%v", x)
+	}
+	v, _ := f.Metadata().Get("a.strings")
+	if v.Type() != TypeArray || v.ElemType() != TypeString || v.Len() != 3 {
+		t.Errorf("%v of %d %v", v.Type(), v.Len(), v.ElemType())
+	}
+}
+
+// TestLongNameInError checks that an error does not repeat a huge key.
+func TestLongNameInError(t *testing.T) {
+	b := &builder{}
+	b.start(0, 1).key(strings.Repeat("k", 60000), 99)
+	if _, err := b.read(); err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(), "60000 bytes") {
+		t.Error(err)
+	}
+}
+
 // TestNotANumber checks that the bits of NaNs survive.
 func TestNotANumber(t *testing.T) {
 	w := NewWriter()
