@@ -131,7 +131,7 @@ func (s *stream) spans(q compute.Matrix, a compute.Attention, seqs []compute.KVR
 	l := a.Layout
 	require(q.Cols == a.Heads*l.KDim && l.Heads > 0 && a.Heads%l.Heads == 0, "attention of %d heads over %d", a.Heads, l.Heads)
 	s.parallel(len(seqs)*l.Heads, func(worker, lo, hi int) {
-		w := newSpanWorker(a)
+		w := s.newSpanWorker(worker, a)
 		for i := lo; i < hi; i++ {
 			run, kvHead := seqs[i/l.Heads], i%l.Heads
 			begin := max(a.Visible(run.Pos), run.FirstBlock*l.BlockTokens)
@@ -168,12 +168,12 @@ type spanWorker struct {
 	part       []float32
 }
 
-func newSpanWorker(a compute.Attention) *spanWorker {
+func (s *stream) newSpanWorker(worker int, a compute.Attention) *spanWorker {
 	l := a.Layout
 	kDim, vDim := paddedDim(l.KType, int(l.KHeadBytes)), paddedDim(l.VType, int(l.VHeadBytes))
+	mem := s.worker(worker, compute.SpanTokens*(kDim+vDim))
 	return &spanWorker{
-		a: a, kDim: kDim, vDim: vDim,
-		keys: make([]float32, compute.SpanTokens*kDim), vals: make([]float32, compute.SpanTokens*vDim),
+		a: a, kDim: kDim, vDim: vDim, keys: mem[:compute.SpanTokens*kDim], vals: mem[compute.SpanTokens*kDim:],
 		scores: make([]float64, compute.SpanTokens), sums: make([]float64, l.VDim), part: make([]float32, l.VDim+2),
 	}
 }

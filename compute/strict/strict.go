@@ -5,7 +5,8 @@
 //     a device that runs far behind the host;
 //   - new buffers hold NaNs, and so do freed ones;
 //   - using a freed buffer, freeing one twice, and freeing one that a delayed
-//     operation still names are panics.
+//     operation still names are panics;
+//   - a weight page is released right after its operation, and at no other time.
 package strict
 
 import (
@@ -91,15 +92,16 @@ func (s *stream) run() {
 	s.queue = s.queue[:0]
 }
 
-// operation collects the buffers of one delayed operation.
+// operation collects the buffers and the page of one delayed operation.
 type operation struct {
 	s    *stream
 	held []*buffer
+	hold compute.Hold
 }
 
 func (s *stream) op() *operation { return &operation{s: s} }
 
-func (o *operation) hold(b compute.Buffer) compute.Buffer {
+func (o *operation) buffer(b compute.Buffer) compute.Buffer {
 	if b == nil {
 		return nil
 	}
@@ -115,9 +117,13 @@ func (o *operation) hold(b compute.Buffer) compute.Buffer {
 	return mine.inner
 }
 
-func (o *operation) matrix(m compute.Matrix) compute.Matrix { m.Buf = o.hold(m.Buf); return m }
-func (o *operation) span(s compute.Span) compute.Span       { s.Buf = o.hold(s.Buf); return s }
-func (o *operation) page(p compute.Page) compute.Page       { p.Data = o.span(p.Data); return p }
+func (o *operation) matrix(m compute.Matrix) compute.Matrix { m.Buf = o.buffer(m.Buf); return m }
+func (o *operation) span(s compute.Span) compute.Span       { s.Buf = o.buffer(s.Buf); return s }
+
+func (o *operation) page(p compute.Page) compute.Page {
+	p.Data, o.hold, p.Hold = o.span(p.Data), p.Hold, nil
+	return p
+}
 
 func (o *operation) runs(seqs []compute.KVRun) []compute.KVRun {
 	seqs = slices.Clone(seqs)
@@ -142,6 +148,9 @@ func (o *operation) then(do func()) {
 		do()
 		for _, b := range o.held {
 			b.pending--
+		}
+		if o.hold != nil {
+			o.hold.Release()
 		}
 	})
 }
