@@ -1,0 +1,236 @@
+package tokenizer
+
+import (
+	"fmt"
+
+	"gorun/gguf"
+)
+
+// specials are the tokens with a meaning of their own. An id that the model
+// does not have is none.
+type specials struct {
+	bos, eos, eot, eom, unk, sep, pad, mask int32
+
+	addBOS, addEOS, addSEP bool
+	alwaysBOS              bool    // whatever the file says
+	after                  []int32 // ids that AddSpecial appends
+	eog                    map[int32]bool
+}
+
+// noSpecials are the defaults of a vocabulary whose special tokens the file must name.
+func noSpecials() specials {
+	return specials{bos: none, eos: none, eot: none, eom: none, unk: none, sep: none, pad: none, mask: none}
+}
+
+// endNames are tokens that end a turn, in the order in which they are tried for
+// a model that does not name its own.
+var endNames = []string{
+	"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>",
+	"<EOT>", "_<EOT>", "[EOT]", "<｜end▁of▁sentence｜>", "<end_of_utterance>",
+}
+
+// stopNames are tokens that end generation in whatever vocabulary they occur.
+var stopNames = append([]string{
+	"<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "</s>", "<|eom_id|>", "[EOS]", "<eos>",
+	"<turn|>", "<|tool_response>", "[e~[",
+}, endNames...)
+
+// Names of tokens that fill in the middle of files: padding, and the borders
+// between files, end generation too.
+var fillNames = [][]string{
+	{"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"},
+	{"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"},
+	{"<|file_sep|>"},
+}
+
+var fillKeys = []string{
+	"tokenizer.ggml.fim_pad_token_id",
+	"tokenizer.ggml.fim_rep_token_id",
+	"tokenizer.ggml.fim_sep_token_id",
+}
+
+// channelNames are shown to whoever reads the output of gpt-oss, which needs
+// them to tell its channels apart.
+var channelNames = []string{"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"}
+
+// read reads ids and flags; what is set in s before are the defaults. Tokens
+// that are known by name to be special become so in v.
+func (s *specials) read(meta *gguf.Metadata, v *vocabulary) error {
+	for _, x := range []struct {
+		key string
+		id  *int32
+	}{
+		{"tokenizer.ggml.cls_token_id", &s.bos}, // of old BERT files
+		{"tokenizer.ggml.bos_token_id", &s.bos},
+		{"tokenizer.ggml.eos_token_id", &s.eos},
+		{"tokenizer.ggml.eot_token_id", &s.eot},
+		{"tokenizer.ggml.eom_token_id", &s.eom},
+		{"tokenizer.ggml.unknown_token_id", &s.unk},
+		{"tokenizer.ggml.seperator_token_id", &s.sep}, // so spelled for years
+		{"tokenizer.ggml.separator_token_id", &s.sep},
+		{"tokenizer.ggml.padding_token_id", &s.pad},
+		{"tokenizer.ggml.mask_token_id", &s.mask},
+	} {
+		if err := readID(meta, x.key, v, x.id); err != nil {
+			return err
+		}
+	}
+	if err := s.readFlags(meta); err != nil {
+		return err
+	}
+	return s.findEnds(meta, v)
+}
+
+// readID replaces *id by the token that key names, if there is one.
+func readID(meta *gguf.Metadata, key string, v *vocabulary, id *int32) error {
+	if !v.Has(*id) {
+		*id = none // a default that the vocabulary is too small for
+	}
+	x, ok, err := meta.Int(key)
+	if err != nil || !ok {
+		return err
+	}
+	if x < 0 || x >= int64(len(v.texts)) {
+		return fmt.Errorf("%s is %d, but there are %d tokens", key, x, len(v.texts))
+	}
+	*id = int32(x)
+	return nil
+}
+
+func (s *specials) readFlags(meta *gguf.Metadata) error {
+	for _, x := range []struct {
+		key, idKey string
+		add        *bool
+		id         int32
+	}{
+		{"tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id", &s.addBOS, s.bos},
+		{"tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id", &s.addEOS, s.eos},
+		{"tokenizer.ggml.add_sep_token", "tokenizer.ggml.separator_token_id", &s.addSEP, s.sep},
+	} {
+		add, ok, err := meta.Bool(x.key)
+		if err != nil {
+			return err
+		}
+		if ok {
+			*x.add = add
+		}
+		if x.add == &s.addBOS && s.alwaysBOS {
+			s.addBOS = true
+		}
+		if !*x.add {
+			continue
+		}
+		if x.id == none {
+			return fmt.Errorf("%s is set or implied, but %s is missing", x.key, x.idKey)
+		}
+		if x.add != &s.addBOS {
+			s.after = append(s.after, x.id)
+		}
+	}
+	return nil
+}
+
+// findEnds determines which tokens end generation: those the file names, and
+// those with well-known names, since many files name only one of several.
+func (s *specials) findEnds(meta *gguf.Metadata, v *vocabulary) error {
+	s.eog = map[int32]bool{}
+	control := func(id int32) {
+		v.types[id] = Control
+		s.eog[id] = true
+	}
+	if id := v.first(endNames); s.eot == none && id != none {
+		s.eot = id
+	}
+	if id := v.find("<|eom_id|>"); s.eom == none {
+		s.eom = id
+	}
+	for i, key := range fillKeys {
+		id := v.first(fillNames[i])
+		if id != none {
+			v.types[id] = Control
+		}
+		if err := readID(meta, key, v, &id); err != nil {
+			return err
+		}
+		if id != none {
+			s.eog[id] = true
+		}
+	}
+	for _, name := range stopNames {
+		if id := v.find(name); id != none {
+			control(id)
+		}
+	}
+	for _, id := range []int32{s.eos, s.eot, s.eom} {
+		if id != none {
+			s.eog[id] = true
+		}
+	}
+	for _, name := range channelNames {
+		if id := v.find(name); id != none {
+			v.types[id] = UserDefined
+		}
+	}
+	s.exempt(v)
+	return nil
+}
+
+// exempt takes back what is an end in other vocabularies but not in this one:
+// <|end|> ends a channel where <|call|> or <|flush|> end a turn, and </s> is a
+// piece of HTML where <|tool_response> exists.
+func (s *specials) exempt(v *vocabulary) {
+	stops := func(name string) bool { return s.eog[v.find(name)] }
+	channels := stops("<|return|>") && (stops("<|call|>") || stops("<|calls|>")) ||
+		stops("<|flush|>") && (stops("<|call|>") || stops("<|calls|>"))
+	if channels && stops("<|end|>") {
+		delete(s.eog, v.find("<|end|>"))
+		v.types[v.find("<|end|>")] = UserDefined
+	}
+	if stops("<|tool_response>") && stops("</s>") {
+		delete(s.eog, v.find("</s>"))
+		v.types[v.find("</s>")] = Normal
+	}
+}
+
+// first returns the first token of that list that exists, or none.
+func (v *vocabulary) first(names []string) int32 {
+	for _, name := range names {
+		if id := v.find(name); id != none {
+			return id
+		}
+	}
+	return none
+}
+
+// BOS is the token that begins a text; of BERT models it is CLS.
+func (s *specials) BOS() (int32, bool) { return s.bos, s.bos != none }
+
+// EOS is the token that ends a text.
+func (s *specials) EOS() (int32, bool) { return s.eos, s.eos != none }
+
+// EOT is the token that ends a turn of a chat.
+func (s *specials) EOT() (int32, bool) { return s.eot, s.eot != none }
+
+// EOM is the token that ends a message which a tool is to answer.
+func (s *specials) EOM() (int32, bool) { return s.eom, s.eom != none }
+
+// UNK is the token of text that the vocabulary cannot express.
+func (s *specials) UNK() (int32, bool) { return s.unk, s.unk != none }
+
+// SEP is the token that separates sentences, of BERT models.
+func (s *specials) SEP() (int32, bool) { return s.sep, s.sep != none }
+
+// PAD is the token that fills up a batch.
+func (s *specials) PAD() (int32, bool) { return s.pad, s.pad != none }
+
+// Mask is the token that hides a word, of BERT models.
+func (s *specials) Mask() (int32, bool) { return s.mask, s.mask != none }
+
+// AddBOS tells whether Options.AddSpecial puts BOS before a text.
+func (s *specials) AddBOS() bool { return s.addBOS }
+
+// AddEOS tells whether Options.AddSpecial puts EOS after a text.
+func (s *specials) AddEOS() bool { return s.addEOS }
+
+// IsEOG tells whether a token ends generation.
+func (s *specials) IsEOG(id int32) bool { return s.eog[id] }
