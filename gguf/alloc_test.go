@@ -23,7 +23,7 @@ var hostile = []struct {
 	{"string too long", func(b *builder) { b.start(0, 1).key("a", TypeString).u64(1 << 40).zeros(1000) }},
 	{"array too long", func(b *builder) { b.start(0, 1).key("a", TypeArray).array(TypeUint8, 1<<40).zeros(1000) }},
 	{"long strings", func(b *builder) {
-		b.start(0, 2).key("a", TypeString).u64(9 << 20).zeros(9 << 20).key("b", TypeString).u64(9 << 20).zeros(9 << 20)
+		b.start(0, 2).key("a", TypeString).u64(9<<20).zeros(9<<20).key("b", TypeString).u64(9 << 20).zeros(9 << 20)
 	}},
 	{"long array of u8", func(b *builder) { b.start(0, 1).key("a", TypeArray).array(TypeUint8, 8<<20).zeros(8 << 20) }},
 	{"long array of bool", func(b *builder) { b.start(0, 1).key("a", TypeArray).array(TypeBool, 8<<20).zeros(8 << 20) }},

@@ -22,12 +22,11 @@ func (s *scanner) place(h *header, entries []entry) error {
 	for k, i := range order {
 		t := &h.tensors[i]
 		s.about("tensor", t.Name)
-		end, next := s.end, "the end of the file"
+		var next *Tensor
 		if k+1 < len(order) {
-			follower := h.tensors[order[k+1]]
-			end, next = follower.Offset, subject("tensor", follower.Name)
+			next = &h.tensors[order[k+1]]
 		}
-		if err := s.extent(h, t, entries[i], end, next); err != nil {
+		if err := s.extent(h, t, entries[i], next); err != nil {
 			return err
 		}
 	}
@@ -46,9 +45,14 @@ func (s *scanner) offset(h *header, t *Tensor, e entry) error {
 	return nil
 }
 
-// extent checks the size of a tensor against end, where the next thing begins
-// in the file. The size of a tensor of unknown type is what there is room for.
-func (s *scanner) extent(h *header, t *Tensor, e entry, end int64, next string) error {
+// extent checks the size of a tensor against the room up to the next in the
+// file, or up to the end of the file if next is nil. The size of a tensor of
+// unknown type is all the room there is.
+func (s *scanner) extent(h *header, t *Tensor, e entry, next *Tensor) error {
+	end := s.end
+	if next != nil {
+		end = next.Offset
+	}
 	room := end - t.Offset
 	if !t.Type.Known() {
 		t.Size = room
@@ -56,10 +60,18 @@ func (s *scanner) extent(h *header, t *Tensor, e entry, end int64, next string) 
 	if t.Type.Private() && (room < t.Size || room-t.Size >= h.part.Alignment) {
 		return s.errorf(e.at(t), "type id %d is %v here, but other forks use that id for types of their own: "+
 			"%v would take %d bytes and the file has %d from offset %d to %s",
-			uint32(t.Type), t.Type, t.Dims, t.Size, room, t.Offset, next)
+			uint32(t.Type), t.Type, t.Dims, t.Size, room, t.Offset, landmark(next))
 	}
 	if need := max(t.Size, 1); room < need {
-		return s.errorf(e.at(t), "%d bytes of data at offset %d run into %s at offset %d", need, t.Offset, next, end)
+		return s.errorf(e.at(t), "%d bytes of data at offset %d run into %s at offset %d", need, t.Offset, landmark(next), end)
 	}
 	return nil
+}
+
+// landmark names what follows the data of a tensor.
+func landmark(next *Tensor) string {
+	if next == nil {
+		return "the end of the file"
+	}
+	return subject("tensor", next.Name)
 }

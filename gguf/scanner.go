@@ -33,7 +33,8 @@ type scanner struct {
 }
 
 func newScanner(file string, r io.ReaderAt, pos, end int64) *scanner {
-	return &scanner{r: r, file: file, pos: pos, end: end, window: make([]byte, 0, min(chunk, end-pos))}
+	window := make([]byte, 0, min(chunk, max(0, end-pos)))
+	return &scanner{r: r, file: file, pos: pos, end: end, window: window}
 }
 
 // about sets what the following errors are about: a key or a tensor by name.
