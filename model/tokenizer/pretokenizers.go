@@ -9,27 +9,300 @@ import (
 	"gorun/gguf"
 )
 
-// The comments give the regular expressions that the rules stand for.
+// The comments give the regular expressions that the rules stand for. They are
+// those of the models' own tokenizer.json; what follows each other in a list of
+// stages is a sequence of pre-tokenizers there.
 
-// blank is a space, where it may come before a word.
-var blank = of(" ")
+var (
+	blank  = of(" ")
+	prefix = notIn(newline | letter | number) // [^\r\n\p{L}\p{N}]
+	digits = in(number)
+	signs  = notIn(space | letter | number) // [^\s\p{L}\p{N}]
+	spaces = run(anySpace)                  // \s+
+	eol    = in(newline)                    // [\r\n]
+)
 
 // gpt2 is
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 var gpt2 = match(
 	contraction,
-	word(blank, in(letter)),
-	word(blank, in(number)),
-	word(blank, notIn(space|letter|number)),
+	word(blank, anyLetter),
+	word(blank, digits),
+	word(blank, signs),
 	spacesBefore,
-	run(in(space)),
+	spaces,
 )
 
+// llama3 is what most later models have: words may begin with any one sign,
+// signs take line ends along, and spaces are cut off lines. They differ in
+// contractions and numbers:
+//
+//	(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
+//	 ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+func llama3(numbers rule) stage {
+	return match(
+		anyContraction,
+		word(prefix, anyLetter),
+		numbers,
+		then(word(blank, signs), eol),
+		lines,
+		spacesBefore,
+		spaces,
+	)
+}
+
+// gpt4o tells words by case, so that CamelCase is two:
+//
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|
+//	\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+func gpt4o(words, numbers rule) stage {
+	return match(
+		words,
+		numbers,
+		then(word(blank, signs), of("\r\n/")),
+		lines,
+		spacesBefore,
+		spaces,
+	)
+}
+
+// asciiWord is [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+.
+var asciiWord = pair(between("!/:@[`{~"), between("AZaz"))
+
+// markedWord is [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+.
+var markedWord = word(notIn(newline|letter|punct|symbolic), in(letter|mark))
+
+// deepseek3 is, after numbers \p{N}{1,3} and text [一-龥぀-ゟ゠-ヿ]+,
+//
+//	[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
+//	 ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+var deepseek3 = []stage{
+	match(upTo(3, digits)),
+	match(run(between("一龥぀ゟ゠ヿ"))),
+	match(
+		asciiWord,
+		markedWord,
+		then(word(blank, in(punct|symbolic)), eol),
+		lines,
+		spacesBefore,
+		spaces,
+	),
+}
+
+// cased are the letters that DeepSeek's first models list one by one: those with
+// two cases, of the Unicode version of the time.
+var cased = between("AZazµµÀÖØöøƺƼƿǄʓʕʯͰͳͶͷͻͽͿͿΆΆΈΊΌΌΎΡΣϵϷҁҊԯԱՖႠჅᎠᏵᏸᏽᲐᲺᲽᲿᴀᴫᵫᵷᵹᶚḀἕἘἝἠὅὈὍὐὗὙὙὛὛὝὝὟώᾀᾴᾶᾼιι" +
+	"ῂῄῆῌῐΐῖΊῠῬῲῴῶῼℂℂℇℇℊℓℕℕℙℝℤℤΩΩℨℨKℭℯℴℹℹℼℿⅅⅉⅎⅎↃↄⰀⱻⱾⳤⳫⳮⳲⳳꙀꙭꚀꚛꜢꝯꝱꞇꞋꞎꭰꮿﬀﬆﬓﬗＡＺａｚ𐐀𐑏𐒰𐓓𐓘𐓻𐲀𐲲𐳀𐳲𑢠𑣟𞤀𞥃")
+
+// asianText is [一-龥ࠀ-一가-퟿]+.
+var asianText = run(between("一龥ࠀ一가\uD7FF"))
+
+// bloom is ` ?[^(\s|.,!?…。，、।۔،)]+`.
+var bloom = match(word(blank, and(not(anySpace), not(of("(|.,!?…。，、।۔،)")))))
+
+// anyLines is [^\n]+|[\n]+.
+var anyLines = match(run(not(of("\n"))), run(of("\n")))
+
+// preTokenizers are known by the names that llama.cpp gives them in
+// tokenizer.ggml.pre.
 var preTokenizers = []preTokenizer{
 	{
-		names:  []string{"gpt-2"},
+		names: []string{"default"},
+		stages: []stage{
+			match(run(or(in(punct), of("$+<=>^~|")))),
+			gpt2,
+			match(run(digits)),
+			match(threeDigits),
+		},
+	}, {
+		names: []string{
+			"gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "exaone4", "gigachat", "a.x-4.0",
+			"mellum", "modern-bert", "roberta-bpe", "jina-es", "jina-de", "jina-v1-en", "jina-v2-es", "jina-v2-de",
+			"jina-v2-code",
+		},
 		stages: []stage{gpt2},
+	}, {
+		names: []string{
+			"starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2",
+		},
+		stages: []stage{match(single(digits)), gpt2},
+	}, {
+		names: []string{"falcon"},
+		stages: []stage{
+			match(run(or(in(punct), of("$+<=>^~|`")))),
+			gpt2,
+			match(threeDigits),
+		},
+	}, {
+		names: []string{
+			"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano",
+		},
+		stages:       []stage{llama3(upTo(3, digits))},
+		ignoreMerges: true,
+		addBOS:       true,
+	}, {
+		names:  []string{"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"},
+		stages: []stage{llama3(upTo(3, digits))},
+	}, {
+		names: []string{
+			"qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2", "hunyuan", "solar-open", "grok-2",
+			"bailingmoe", "bailingmoe2", "llada-moe",
+		},
+		stages: []stage{llama3(single(digits))},
+	}, {
+		// As qwen2, on each line.
+		names:  []string{"laguna"},
+		stages: []stage{anyLines, llama3(single(digits))},
+	}, {
+		names:        []string{"minicpm5"},
+		stages:       []stage{match(upTo(3, digits)), llama3(run(digits))},
+		ignoreMerges: true,
+	}, {
+		// As qwen2, but marks belong to words:
+		// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|
+		//  ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+		names: []string{"qwen35"},
+		stages: []stage{match(
+			anyContraction,
+			word(prefix, in(letter|mark)),
+			single(digits),
+			then(word(blank, notIn(space|letter|mark|number)), eol),
+			lines,
+			spacesBefore,
+			spaces,
+		)},
+	}, {
+		// As qwen2 without contractions, as Turkish has them.
+		names: []string{"ufakzeka"},
+		stages: []stage{match(
+			word(prefix, anyLetter),
+			single(digits),
+			then(word(blank, signs), eol),
+			lines,
+			spacesBefore,
+			spaces,
+		)},
+	}, {
+		// As qwen2, but signs do not take line ends along.
+		names: []string{"seed-coder"},
+		stages: []stage{match(
+			anyContraction,
+			word(prefix, anyLetter),
+			single(digits),
+			word(blank, signs),
+			lines,
+			spacesBefore,
+			spaces,
+		)},
+	}, {
+		// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|
+		//  ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+
+		names: []string{"exaone-moe"},
+		stages: []stage{match(
+			anyContraction,
+			wordsWithSpaces,
+			single(digits),
+			thenOne(word(blank, signs), of("\r\n/")),
+			lines,
+			spacesBefore,
+			spaces,
+		)},
+	}, {
+		names:  []string{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"},
+		stages: []stage{gpt4o(caseWord(in(letter|mark), anyContraction), upTo(3, digits))},
+	}, {
+		names:        []string{"granite-embed-multi-97m"},
+		stages:       []stage{gpt4o(caseWord(in(letter|mark), anyContraction), upTo(3, digits))},
+		ignoreMerges: true,
+	}, {
+		names:        []string{"tekken"},
+		stages:       []stage{gpt4o(caseWord(in(letter|mark), nil), single(digits))},
+		ignoreMerges: true,
+		addBOS:       true,
+	}, {
+		names:  []string{"tiny_aya", "cohere2moe"},
+		stages: []stage{digitGroups, gpt4o(caseWord(in(letter|mark), anyContraction), upTo(3, digits))},
+	}, {
+		// [가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+ first.
+		names: []string{"youtu"},
+		stages: []stage{
+			match(
+				run(between("가힣ㄱㆎ")),
+				run(between("！！……“”‘’——：：；；，，、〿︰﹏")),
+				run(between("ㄅㄯ")),
+				run(between("一龥぀ゟ゠ヿ")),
+			),
+			gpt4o(caseWord(in(letter|mark), anyContraction), single(digits)),
+		},
+		ignoreMerges: true,
+	}, {
+		// As gpt-4o, but Chinese is in words of its own, \p{Han}+, and / is
+		// no line end.
+		names: []string{"kimi-k2"},
+		stages: []stage{match(
+			run(in(han)),
+			caseWord(notIn(han), anyContraction),
+			upTo(3, digits),
+			then(word(blank, signs), eol),
+			lines,
+			spacesBefore,
+			spaces,
+		)},
+	}, {
+		names: []string{"deepseek-llm"},
+		stages: []stage{
+			match(single(eol)),
+			match(word(anySpace, cased)),
+			match(word(anySpace, between("!/:~！／：～‘‟\u3000。"))), // \s?[!-/:-~！-／：-～‘-‟　-。]+
+			trailingSpaces,
+			match(asianText),
+			match(run(digits)),
+		},
+	}, {
+		names: []string{"deepseek-coder"},
+		stages: []stage{
+			match(single(eol)),
+			match(word(anySpace, anyLetter)),
+			match(word(anySpace, in(punct))),
+			match(asianText),
+			match(single(digits)),
+		},
+	}, {
+		names:  []string{"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"},
+		stages: deepseek3,
+	}, {
+		// As deepseek-v3, but line ends are words of their own.
+		names: []string{"spark2_5"},
+		stages: []stage{
+			deepseek3[0],
+			deepseek3[1],
+			match(
+				asciiWord,
+				markedWord,
+				word(blank, in(punct|symbolic)),
+				single(eol),
+				spacesBefore,
+				spaces,
+			),
+			match(single(digits)),
+		},
+	}, {
+		names:  []string{"bloom", "poro-chat", "gpt3-finnish"},
+		stages: []stage{bloom},
+	}, {
+		names:  []string{"viking"},
+		stages: []stage{bloom, match(single(digits))},
+	}, {
+		names:      []string{"gemma4", "granite-embed-multi-311m"},
+		stages:     []stage{anyLines},
+		characters: true,
+		alwaysBOS:  true,
+	}, {
+		names:      []string{"sarvam-moe"},
+		stages:     []stage{anyLines},
+		characters: true,
 	},
 }
 

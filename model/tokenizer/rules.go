@@ -14,6 +14,13 @@ type rule func(s string, i int) int
 // A set is a set of characters.
 type set func(r rune, c class) bool
 
+var (
+	anySpace  = in(space)
+	anyLetter = in(letter)
+	anyMark   = in(mark)
+	decimals  = in(digit)
+)
+
 // in is [..] of classes.
 func in(c class) set { return func(_ rune, x class) bool { return x&c != 0 } }
 
@@ -42,6 +49,9 @@ func between(ends string) set {
 
 // or is the union of sets.
 func or(a, b set) set { return func(r rune, c class) bool { return a(r, c) || b(r, c) } }
+
+// not is the complement of a set.
+func not(a set) set { return func(r rune, c class) bool { return !a(r, c) } }
 
 // and is the intersection of sets.
 func and(a, b set) set { return func(r rune, c class) bool { return a(r, c) && b(r, c) } }
@@ -153,7 +163,7 @@ func pair(first, rest set) rule {
 func lines(s string, i int) int {
 	end := -1
 	for {
-		next := in(space).one(s, i)
+		next := anySpace.one(s, i)
 		if next < 0 {
 			return end
 		}
@@ -168,7 +178,7 @@ func lines(s string, i int) int {
 func spacesBefore(s string, i int) int {
 	start, last := i, i
 	for {
-		next := in(space).one(s, i)
+		next := anySpace.one(s, i)
 		if next < 0 {
 			break
 		}

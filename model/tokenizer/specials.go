@@ -13,7 +13,8 @@ type specials struct {
 
 	addBOS, addEOS, addSEP bool
 	alwaysBOS              bool    // whatever the file says
-	after                  []int32 // ids that AddSpecial appends
+	pairs                  bool    // texts end with SEP, as in BERT, rather than EOS
+	after                  []int32 // what AddSpecial appends
 	eog                    map[int32]bool
 }
 
@@ -97,37 +98,43 @@ func readID(meta *gguf.Metadata, key string, v *vocabulary, id *int32) error {
 	return nil
 }
 
+// readFlags reads what AddSpecial adds.
 func (s *specials) readFlags(meta *gguf.Metadata) error {
 	for _, x := range []struct {
-		key, idKey string
-		add        *bool
-		id         int32
+		name string
+		add  *bool
+		id   int32
+		used bool
 	}{
-		{"tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id", &s.addBOS, s.bos},
-		{"tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id", &s.addEOS, s.eos},
-		{"tokenizer.ggml.add_sep_token", "tokenizer.ggml.separator_token_id", &s.addSEP, s.sep},
+		{"bos", &s.addBOS, s.bos, true},
+		{"eos", &s.addEOS, s.eos, !s.pairs},
+		{"sep", &s.addSEP, s.sep, s.pairs},
 	} {
-		add, ok, err := meta.Bool(x.key)
-		if err != nil {
+		key := "tokenizer.ggml.add_" + x.name + "_token"
+		if err := readFlag(meta, key, x.add); err != nil {
 			return err
 		}
-		if ok {
-			*x.add = add
-		}
-		if x.add == &s.addBOS && s.alwaysBOS {
-			s.addBOS = true
-		}
+		*x.add = *x.add && x.used || x.add == &s.addBOS && s.alwaysBOS
 		if !*x.add {
 			continue
 		}
 		if x.id == none {
-			return fmt.Errorf("%s is set or implied, but %s is missing", x.key, x.idKey)
+			return fmt.Errorf("%s is set or implied, but the file does not name that token", key)
 		}
 		if x.add != &s.addBOS {
 			s.after = append(s.after, x.id)
 		}
 	}
 	return nil
+}
+
+// readFlag sets *flag if the file does.
+func readFlag(meta *gguf.Metadata, key string, flag *bool) error {
+	x, ok, err := meta.Bool(key)
+	if err == nil && ok {
+		*flag = x
+	}
+	return err
 }
 
 // findEnds determines which tokens end generation: those the file names, and
@@ -228,6 +235,9 @@ func (s *specials) Mask() (int32, bool) { return s.mask, s.mask != none }
 
 // AddBOS tells whether Options.AddSpecial puts BOS before a text.
 func (s *specials) AddBOS() bool { return s.addBOS }
+
+// AddSEP tells whether Options.AddSpecial puts SEP after a text.
+func (s *specials) AddSEP() bool { return s.addSEP }
 
 // AddEOS tells whether Options.AddSpecial puts EOS after a text.
 func (s *specials) AddEOS() bool { return s.addEOS }

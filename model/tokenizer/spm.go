@@ -43,15 +43,6 @@ func makeSPM(t *Tokenizer, meta *gguf.Metadata) error {
 	return nil
 }
 
-// readFlag sets *flag if the file does.
-func readFlag(meta *gguf.Metadata, key string, flag *bool) error {
-	x, ok, err := meta.Bool(key)
-	if err == nil && ok {
-		*flag = x
-	}
-	return err
-}
-
 // priority turns a score into a number that is lower the higher the score is.
 func priority(score float32) uint32 {
 	bits := math.Float32bits(score + 0) // + 0 makes -0 equal to 0

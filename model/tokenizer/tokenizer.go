@@ -80,6 +80,7 @@ func build(meta *gguf.Metadata, model string) (*Tokenizer, error) {
 // the pieces of the vocabulary and the defaults of the special tokens.
 var models = map[string]func(*Tokenizer, *gguf.Metadata) error{
 	"llama":  makeSPM,
+	"bert":   makeWordPiece,
 	"gpt2":   makeBPE,
 	"gemma4": makeBPE,
 }
