@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"gorun/compute"
 	"gorun/compute/cpu"
 	"gorun/gguf"
 	"gorun/kvtier"
+	"gorun/model/tokenizer"
 	"gorun/pager"
 )
 
@@ -19,6 +21,7 @@ type Model struct {
 	pages   pager.Residency
 	pool    *kvtier.Pool
 	decoder *Decoder
+	text    func() (*tokenizer.Tokenizer, error)
 	close   []func() error
 }
 
@@ -49,7 +52,11 @@ func New(ctx context.Context, f *gguf.File, o Options) (*Model, error) {
 // Load allocates what the plan says and reads the weights of the file that it
 // was made for.
 func (p *Plan) Load(ctx context.Context, f *gguf.File) (*Model, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
 	m := &Model{file: f, plan: p}
+	m.text = sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return tokenizer.New(f.Metadata()) })
 	if err := m.load(ctx); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -144,6 +151,10 @@ func (m *Model) Plan() *Plan { return m.plan }
 
 // Spec describes the model.
 func (m *Model) Spec() *Spec { return m.plan.Spec }
+
+// Tokenizer is the model's tokenizer, made when it is first asked for: files
+// without a vocabulary run as well.
+func (m *Model) Tokenizer() (*tokenizer.Tokenizer, error) { return m.text() }
 
 // NewSequence makes an empty sequence in the model's KV cache.
 func (m *Model) NewSequence() *kvtier.Sequence { return m.pool.NewSequence() }

@@ -12,8 +12,11 @@ import (
 // Options say how a model is run. The zero value is a good default.
 type Options struct {
 	// Context is the most tokens of a sequence; 0: what the model was
-	// trained for.
+	// trained for, or as much of that as fits into Memory.
 	Context int
+	// Memory is how many bytes the model may take; 0: any. A plan that needs
+	// more is ErrMemory.
+	Memory int64
 	// Batch is the most tokens that one pass computes; 0: 512. It changes
 	// speed and memory, never a bit of the result.
 	Batch int

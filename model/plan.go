@@ -1,10 +1,12 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
 	"gorun/compute"
 	"gorun/gguf"
+	"gorun/internal/units"
 	"gorun/kvtier"
 	"gorun/pager"
 )
@@ -49,13 +51,13 @@ func NewPlan(f *gguf.File, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Context == 0 {
+	fit := o.Context == 0
+	if fit {
 		o.Context = spec.TrainedContext
 	}
 	if o.Context <= 0 {
 		return nil, fmt.Errorf("the file does not say for which context the model was trained: give one")
 	}
-	o.Batch = min(o.Batch, o.Context)
 	w, err := bind(spec, f)
 	if err != nil {
 		return nil, err
@@ -72,8 +74,26 @@ func NewPlan(f *gguf.File, o Options) (*Plan, error) {
 		p.mapped = pager.CanMap(f, o.Device)
 	}
 	p.itemize()
+	for fit && o.Memory > 0 && p.Bytes() > o.Memory && p.Options.Context > smallestContext {
+		p.Options.Context = max(smallestContext, p.Options.Context/2)
+		p.itemize()
+	}
 	return p, nil
 }
+
+// smallestContext is the least that a plan shrinks the context to by itself.
+const smallestContext = 512
+
+// Check is ErrMemory if the plan needs more memory than it may take.
+func (p *Plan) Check() error {
+	if limit := p.Options.Memory; limit > 0 && p.Bytes() > limit {
+		return fmt.Errorf("%w: it needs %v and may take %v", ErrMemory, units.Size(p.Bytes()), units.Size(limit))
+	}
+	return nil
+}
+
+// ErrMemory is returned when a plan does not fit.
+var ErrMemory = errors.New("the model does not fit")
 
 // hostMapper stands for the CPU device before there is one.
 type hostMapper struct {
@@ -82,6 +102,7 @@ type hostMapper struct {
 }
 
 func (p *Plan) itemize() {
+	p.Options.Batch = min(p.Options.Batch, p.Options.Context)
 	o := p.Options
 	weights, where := pager.LoadBytes(&p.weights.catalog), "in memory"
 	if p.mapped {
