@@ -139,7 +139,7 @@ func (r *bpeRun) cutWord(ids []int32, word string) ([]int32, error) {
 
 // byteWord appends the ids of a word whose symbols are bytes.
 func (r *bpeRun) byteWord(ids []int32, word string) ([]int32, error) {
-	if r.pre.ignoreMerges {
+	if r.pre.ignoreMerges && len(word) <= r.v.maxLen {
 		r.mapped = appendMapped(r.mapped[:0], word)
 		if id, ok := r.v.ids[string(r.mapped)]; ok && r.v.textual(id) {
 			return append(ids, id), nil

@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,7 +46,17 @@ func between(ends string) set {
 			t.R32 = append(t.R32, unicode.Range32{Lo: uint32(lo), Hi: uint32(hi), Stride: 1})
 		}
 	}
-	return func(r rune, _ class) bool { return unicode.Is(t, r) }
+	slices.SortFunc(t.R16, func(a, b unicode.Range16) int { return cmp.Compare(a.Lo, b.Lo) })
+	var ascii [utf8.RuneSelf]bool
+	for r := range ascii {
+		ascii[r] = unicode.Is(t, rune(r))
+	}
+	return func(r rune, _ class) bool {
+		if r < utf8.RuneSelf {
+			return ascii[r]
+		}
+		return unicode.Is(t, r)
+	}
 }
 
 // or is the union of sets.

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // class says to which sets of characters that occur in pre-tokenizers a
@@ -41,7 +42,7 @@ var classTables = map[class][]*unicode.RangeTable{
 
 // classPages holds the classes of all characters, in pages of 256. Searching
 // the tables of package unicode again and again would take longer than all
-// the rest.
+// the rest. They are made when first needed, which takes a millisecond.
 type classPages [(unicode.MaxRune + 1) / 256]*[256]class
 
 var classes = sync.OnceValue(func() *classPages {
@@ -74,5 +75,21 @@ var classes = sync.OnceValue(func() *classPages {
 	return pages
 })
 
+var asciiClasses = func() (ascii [utf8.RuneSelf]class) {
+	for r := range ascii {
+		for c, tables := range classTables {
+			if unicode.In(rune(r), tables...) {
+				ascii[r] |= c
+			}
+		}
+	}
+	return ascii
+}()
+
 // classOf returns the class of a character.
-func classOf(r rune) class { return classes()[r>>8][r&0xFF] }
+func classOf(r rune) class {
+	if r < utf8.RuneSelf {
+		return asciiClasses[r]
+	}
+	return classes()[r>>8][r&0xFF]
+}
