@@ -223,17 +223,17 @@ func (r *inspection) print(w io.Writer) error {
 	fmt.Fprintf(t, "format\tGGUF v%d\taligned to %d bytes\n", r.Version, r.Alignment)
 	fmt.Fprintf(t, "size\t%.4g parameters\t%v in %d tensors\n", float64(r.Elements), units.Size(r.Bytes), len(r.Tensors))
 	if r.Runs {
-		fmt.Fprintf(t, "runs\tyes\t\n")
+		fmt.Fprintf(t, "runs\tyes\n")
 	} else {
-		fmt.Fprintf(t, "runs\tno: %s\t\n", strings.Join(r.Reasons, "; "))
+		fmt.Fprintf(t, "runs\tno: %s\n", strings.Join(r.Reasons, "; "))
 	}
 	if r.Text != "" {
-		fmt.Fprintf(t, "text\tno: %s\t\n", r.Text)
+		fmt.Fprintf(t, "text\tno: %s\n", r.Text)
 	}
 	for _, k := range r.KV {
-		fmt.Fprintf(t, "kv %s\t%v a token\t", k.Type, units.Size(k.PerToken))
+		fmt.Fprintf(t, "kv %s\t%v a token", k.Type, units.Size(k.PerToken))
 		if k.Padding > 0 {
-			fmt.Fprintf(t, "%v of it padding", units.Size(k.Padding))
+			fmt.Fprintf(t, ", %v of it padding", units.Size(k.Padding))
 		}
 		fmt.Fprintln(t)
 	}
