@@ -55,7 +55,7 @@ func (m *mirostat) zipf(c *candidates) {
 	// k = (ε 2^mu / (1 - N^-ε))^(1/s) with ε = s-1, by way of its logarithm.
 	logN := log(float64(m.vocab))
 	x := float64((s - 1) * logN)
-	ratio := (1 + x/2) / logN // where ε/(1 - N^-ε) would be 0/0
+	ratio := (1 + float64(x/2)) / logN // where ε/(1 - N^-ε) would be 0/0
 	if math.Abs(x) > 1e-6 {
 		ratio = (s - 1) / (1 - exp(-x))
 	}
