@@ -16,6 +16,7 @@ type specials struct {
 	pairs                  bool    // texts end with SEP, as in BERT, rather than EOS
 	after                  []int32 // what AddSpecial appends
 	eog                    map[int32]bool
+	fill                   [6]int32 // fillTokens
 }
 
 // noSpecials are the defaults of a vocabulary whose special tokens the file must name.
@@ -36,23 +37,52 @@ var stopNames = append([]string{
 	"<turn|>", "<|tool_response>", "[e~[",
 }, endNames...)
 
-// Names of tokens that fill in the middle of files: padding, and the borders
-// between files, end generation too.
-var fillNames = [][]string{
-	{"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"},
-	{"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"},
-	{"<|file_sep|>"},
-}
-
-var fillKeys = []string{
-	"tokenizer.ggml.fim_pad_token_id",
-	"tokenizer.ggml.fim_rep_token_id",
-	"tokenizer.ggml.fim_sep_token_id",
+// fillTokens are the tokens of fill-in-the-middle prompts, in the order of
+// specials.fill. Padding and the borders between files end generation, too.
+var fillTokens = []struct {
+	keys, names []string
+	ends        bool
+}{
+	{
+		keys: []string{"tokenizer.ggml.prefix_token_id", "tokenizer.ggml.fim_pre_token_id"},
+		names: []string{
+			"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>",
+			"<|prefix|>",
+		},
+	}, {
+		keys: []string{"tokenizer.ggml.suffix_token_id", "tokenizer.ggml.fim_suf_token_id"},
+		names: []string{
+			"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>",
+			"<|suffix|>",
+		},
+	}, {
+		keys: []string{"tokenizer.ggml.middle_token_id", "tokenizer.ggml.fim_mid_token_id"},
+		names: []string{
+			"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>",
+			"<|middle|>",
+		},
+	}, {
+		keys:  []string{"tokenizer.ggml.fim_pad_token_id"},
+		names: []string{"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"},
+		ends:  true,
+	}, {
+		keys:  []string{"tokenizer.ggml.fim_rep_token_id"},
+		names: []string{"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"},
+		ends:  true,
+	}, {
+		keys:  []string{"tokenizer.ggml.fim_sep_token_id"},
+		names: []string{"<|file_sep|>"},
+		ends:  true,
+	},
 }
 
 // channelNames are shown to whoever reads the output of gpt-oss, which needs
 // them to tell its channels apart.
 var channelNames = []string{"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"}
+
+// keyPadding may be out of range: fine-tuned models often have a padding token
+// beyond the vocabulary, and nothing here needs it.
+const keyPadding = "tokenizer.ggml.padding_token_id"
 
 // read reads ids and flags; what is set in s before are the defaults. Tokens
 // that are known by name to be special become so in v.
@@ -69,7 +99,7 @@ func (s *specials) read(meta *gguf.Metadata, v *vocabulary) error {
 		{"tokenizer.ggml.unknown_token_id", &s.unk},
 		{"tokenizer.ggml.seperator_token_id", &s.sep}, // so spelled for years
 		{"tokenizer.ggml.separator_token_id", &s.sep},
-		{"tokenizer.ggml.padding_token_id", &s.pad},
+		{keyPadding, &s.pad},
 		{"tokenizer.ggml.mask_token_id", &s.mask},
 	} {
 		if err := readID(meta, x.key, v, x.id); err != nil {
@@ -79,7 +109,12 @@ func (s *specials) read(meta *gguf.Metadata, v *vocabulary) error {
 	if err := s.readFlags(meta); err != nil {
 		return err
 	}
-	return s.findEnds(meta, v)
+	s.eog = map[int32]bool{}
+	if err := s.findFill(meta, v); err != nil {
+		return err
+	}
+	s.findEnds(v)
+	return nil
 }
 
 // readID replaces *id by the token that key names, if there is one.
@@ -92,6 +127,9 @@ func readID(meta *gguf.Metadata, key string, v *vocabulary, id *int32) error {
 		return err
 	}
 	if x < 0 || x >= int64(len(v.texts)) {
+		if key == keyPadding {
+			return nil
+		}
 		return fmt.Errorf("%s is %d, but there are %d tokens", key, x, len(v.texts))
 	}
 	*id = int32(x)
@@ -137,35 +175,39 @@ func readFlag(meta *gguf.Metadata, key string, flag *bool) error {
 	return err
 }
 
-// findEnds determines which tokens end generation: those the file names, and
-// those with well-known names, since many files name only one of several.
-func (s *specials) findEnds(meta *gguf.Metadata, v *vocabulary) error {
-	s.eog = map[int32]bool{}
-	control := func(id int32) {
-		v.types[id] = Control
-		s.eog[id] = true
-	}
-	if id := v.first(endNames); s.eot == none && id != none {
-		s.eot = id
-	}
-	if id := v.find("<|eom_id|>"); s.eom == none {
-		s.eom = id
-	}
-	for i, key := range fillKeys {
-		id := v.first(fillNames[i])
+// findFill determines the tokens of fill-in-the-middle prompts.
+func (s *specials) findFill(meta *gguf.Metadata, v *vocabulary) error {
+	for i, x := range fillTokens {
+		id := v.first(x.names)
 		if id != none {
 			v.types[id] = Control
 		}
-		if err := readID(meta, key, v, &id); err != nil {
-			return err
+		for _, key := range x.keys {
+			if err := readID(meta, key, v, &id); err != nil {
+				return err
+			}
 		}
-		if id != none {
+		s.fill[i] = id
+		if id != none && x.ends {
 			s.eog[id] = true
 		}
 	}
+	return nil
+}
+
+// findEnds determines which tokens end generation: those the file names, and
+// those with well-known names, since many files name only one of several.
+func (s *specials) findEnds(v *vocabulary) {
+	if s.eot == none {
+		s.eot = v.first(endNames)
+	}
+	if s.eom == none {
+		s.eom = v.find("<|eom_id|>")
+	}
 	for _, name := range stopNames {
 		if id := v.find(name); id != none {
-			control(id)
+			v.types[id] = Control
+			s.eog[id] = true
 		}
 	}
 	for _, id := range []int32{s.eos, s.eot, s.eom} {
@@ -179,7 +221,6 @@ func (s *specials) findEnds(meta *gguf.Metadata, v *vocabulary) error {
 		}
 	}
 	s.exempt(v)
-	return nil
 }
 
 // exempt takes back what is an end in other vocabularies but not in this one:
@@ -232,6 +273,13 @@ func (s *specials) PAD() (int32, bool) { return s.pad, s.pad != none }
 
 // Mask is the token that hides a word, of BERT models.
 func (s *specials) Mask() (int32, bool) { return s.mask, s.mask != none }
+
+// Fill returns the tokens that mark what comes before a gap, what comes after it,
+// and where the model is to fill it in.
+func (s *specials) Fill() (prefix, suffix, middle int32, ok bool) {
+	prefix, suffix, middle = s.fill[0], s.fill[1], s.fill[2]
+	return prefix, suffix, middle, prefix != none && suffix != none && middle != none
+}
 
 // AddBOS tells whether Options.AddSpecial puts BOS before a text.
 func (s *specials) AddBOS() bool { return s.addBOS }
