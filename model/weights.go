@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -45,6 +46,9 @@ type expert struct {
 
 // bind finds the tensors of a description in the file.
 func bind(s *Spec, f *gguf.File) (*weights, error) {
+	if len(f.Tensors()) == 0 {
+		return nil, errors.New("the file holds a vocabulary and no weights")
+	}
 	b := &binder{file: f, used: map[string]bool{}}
 	w := &weights{layers: make([]layerWeights, len(s.Layers))}
 	w.embed = b.matrix("token_embd.weight", s.Vocab, s.Width)

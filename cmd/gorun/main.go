@@ -73,7 +73,7 @@ func execute(args []string, s *streams) (code int) {
 	parser, err := kong.New(&commands{},
 		kong.Name("gorun"), kong.Description(description), kong.UsageOnError(), kong.DefaultEnvars("GORUN"),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Writers(s.out, s.err),
-		kong.Exit(func(code int) { exited = code }), kong.Bind(s), defaults(),
+		kong.Exit(func(code int) { exited = code }), kong.Bind(s), defaults(), kong.WithHyphenPrefixedParameters(true),
 	)
 	if err != nil {
 		panic(err) // the struct tags above are wrong
