@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -250,6 +251,11 @@ func floatPower(x, y float64) (Value, error) {
 
 // compareNumbers is -1, 0 or 1, exactly; ok is false where a NaN is involved.
 func compareNumbers(a, b Value) (order int, ok bool) {
+	if x, ok := a.(int64); ok {
+		if y, ok := b.(int64); ok {
+			return cmp.Compare(x, y), true
+		}
+	}
 	fa, aFloat := a.(float64)
 	fb, bFloat := b.(float64)
 	if (aFloat && math.IsNaN(fa)) || (bFloat && math.IsNaN(fb)) {

@@ -1,9 +1,6 @@
 package jinja
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // reserved are the names that cannot be variables.
 var reserved = map[string]bool{
@@ -218,9 +215,9 @@ func (p *parser) primary() (expr, error) {
 		return &constExpr{place, v}, nil
 	case tokenFloat:
 		p.next()
-		f, err := strconv.ParseFloat(strings.ReplaceAll(t.text, "_", ""), 64)
+		f, err := parseFloat(t.text)
 		if err != nil {
-			return nil, p.errorf("bad number %s", t.text)
+			return nil, located(p.name, t.line, err)
 		}
 		return &constExpr{place, f}, nil
 	}

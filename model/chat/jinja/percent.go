@@ -118,7 +118,7 @@ func (p *percenter) conversion() error {
 	if keyed {
 		var ok bool
 		if v, ok = p.mapping.Get(key); !ok {
-			return errors.New("keyError: " + quote(key))
+			return errors.New("no key " + quote(key))
 		}
 	} else if v, err = p.next(); err != nil {
 		return err

@@ -72,31 +72,3 @@ func (s *state) capture(f func() (control, error)) (string, control, error) {
 	s.out = outer
 	return t, c, err
 }
-
-// scope holds the variables that one part of a template can set; what it does
-// not hold is looked for in the scopes around it.
-type scope struct {
-	parent *scope
-	vars   map[string]Value
-}
-
-func (sc *scope) inner() *scope { return &scope{parent: sc} }
-
-func (sc *scope) set(name string, v Value) {
-	if sc.vars == nil {
-		sc.vars = map[string]Value{}
-	}
-	sc.vars[name] = v
-}
-
-func (s *state) lookup(sc *scope, name string) Value {
-	for ; sc != nil; sc = sc.parent {
-		if v, ok := sc.vars[name]; ok {
-			return v
-		}
-	}
-	if v, ok := s.globals[name]; ok {
-		return v
-	}
-	return &undefined{name: name}
-}

@@ -206,7 +206,7 @@ func (f *formatter) argument(first string) (Value, error) {
 	default:
 		v, ok := f.args.named[first]
 		if !ok {
-			return nil, errors.New("keyError: " + quote(first))
+			return nil, errors.New("no key " + quote(first))
 		}
 		return v, nil
 	}
