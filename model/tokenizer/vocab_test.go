@@ -17,6 +17,12 @@ const shared = "../../../shared/data"
 // open reads the tokenizer of a file of the shared test data.
 func open(t testing.TB, path string) *Tokenizer {
 	t.Helper()
+	return openAs(t, path, "")
+}
+
+// openAs has the file name another pre-tokenizer, unless pre is empty.
+func openAs(t testing.TB, path, pre string) *Tokenizer {
+	t.Helper()
 	path = filepath.Join(shared, path)
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("no shared test data: %v", err)
@@ -26,7 +32,15 @@ func open(t testing.TB, path string) *Tokenizer {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	tok, err := New(f.Metadata())
+	meta := f.Metadata()
+	if pre != "" {
+		meta = &gguf.Metadata{}
+		for key, v := range f.Metadata().All() {
+			meta.Set(key, v)
+		}
+		meta.Set(keyPre, gguf.String(pre))
+	}
+	tok, err := New(meta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,25 +82,27 @@ func vectors(t testing.TB, name string) (texts []string, ids [][]int32) {
 }
 
 func TestVectors(t *testing.T) {
-	for _, c := range []struct{ vocabulary, cases string }{
-		{"ggml-vocab-bert-bge", ""},
-		{"ggml-vocab-deepseek-llm", ""},
-		{"ggml-vocab-gpt-2", ""},
-		{"ggml-vocab-llama-spm", ""},
-		{"ggml-vocab-mpt", ""},
-		{"ggml-vocab-phi-3", ""},
-		{"ggml-vocab-starcoder", ""},
-		{"made-vocab-gemma3", ""},
-		{"made-vocab-llama3", ""},
-		{"made-vocab-llama3", "ggml-vocab-llama-bpe"},
-		{"made-vocab-qwen3", ""},
-		{"made-vocab-qwen3", "ggml-vocab-qwen2"},
+	for _, c := range []struct{ vocabulary, cases, pre string }{
+		{vocabulary: "ggml-vocab-bert-bge"},
+		{vocabulary: "ggml-vocab-deepseek-llm"},
+		{vocabulary: "ggml-vocab-gpt-2"},
+		{vocabulary: "ggml-vocab-llama-spm"},
+		{vocabulary: "ggml-vocab-mpt"},
+		{vocabulary: "ggml-vocab-phi-3"},
+		{vocabulary: "ggml-vocab-starcoder"},
+		{vocabulary: "made-vocab-gemma3"},
+		{vocabulary: "made-vocab-llama3"},
+		{vocabulary: "made-vocab-llama3", cases: "ggml-vocab-llama-bpe"},
+		{vocabulary: "made-vocab-qwen3"},
+		{vocabulary: "made-vocab-qwen3", cases: "ggml-vocab-qwen2"},
+		// All tokens of these cases have the same ids in Qwen3.
+		{vocabulary: "made-vocab-qwen3", cases: "ggml-vocab-qwen35", pre: "qwen35"},
 	} {
 		if c.cases == "" {
 			c.cases = c.vocabulary
 		}
 		t.Run(c.vocabulary+"/"+c.cases, func(t *testing.T) {
-			tok := open(t, "vocab/"+c.vocabulary+".gguf")
+			tok := openAs(t, "vocab/"+c.vocabulary+".gguf", c.pre)
 			lossless := c.vocabulary != "ggml-vocab-bert-bge"
 			texts, want := vectors(t, c.cases+".gguf")
 			passed := 0
