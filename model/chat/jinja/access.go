@@ -42,9 +42,9 @@ func (s *state) getitem(x, sub Value) (Value, error) {
 	return missingFrom(x, sub), nil
 }
 
-// unsafe is what the sandbox gives for attributes that are out of reach. It is
+// outOfReach is what the sandbox gives for attributes it does not allow. It is
 // an error to call it.
-func unsafe(x Value, name string) *undefined {
+func outOfReach(x Value, name string) *undefined {
 	return &undefined{hint: fmt.Sprintf("access to attribute %s of %s object is unsafe.", quote(name), quote(typeName(x)))}
 }
 
@@ -63,10 +63,10 @@ func (s *state) attribute(x Value, name string) (Value, bool) {
 				return nil, false
 			}
 		}
-		return unsafe(x, name), true
+		return outOfReach(x, name), true
 	}
 	if strings.Contains(mutators[typeName(x)], " "+name+" ") {
-		return unsafe(x, name), true
+		return outOfReach(x, name), true
 	}
 	method := func(m func(*state, *args) (Value, error)) (Value, bool) {
 		return &function{name, m}, true

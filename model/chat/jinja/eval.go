@@ -108,11 +108,15 @@ func (n *concatExpr) eval(s *state, sc *scope) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.join("", vs)
+	first, err := s.str(vs[0])
 	if err != nil {
 		return nil, err
 	}
-	return t, s.sized(len(t))
+	rest, err := s.join("", vs[1:])
+	if err != nil {
+		return nil, err
+	}
+	return s.concatenate(first, rest)
 }
 
 func (n *compareExpr) eval(s *state, sc *scope) (Value, error) {

@@ -52,6 +52,9 @@ type state struct {
 	nextCheck int
 	depth     int
 	memory    int
+
+	growing     [growing]growth
+	nextGrowing int
 }
 
 // checkEvery is the number of steps between two looks at the context.
