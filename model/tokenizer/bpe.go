@@ -52,17 +52,18 @@ func makeBPE(t *Tokenizer, meta *gguf.Metadata) error {
 			e.cutter.learn(text)
 		}
 	}
+	e.setInvalid()
 	t.encoder = e
 	return nil
 }
 
-// mappedBytes returns the tokens of single bytes, written as characters.
-func (v *vocabulary) mappedBytes() *[256]int32 {
-	var t [256]int32
-	for b, r := range byteRunes {
-		t[b] = v.find(string(r))
+// setInvalid has bytes without a token become U+FFFD, provided that there are
+// tokens for that.
+func (e *bpe) setInvalid() {
+	ids, err := e.encode(nil, replacement, false)
+	if err == nil {
+		e.fallback.invalid = ids
 	}
-	return &t
 }
 
 // readMerges reads merges, each written as two symbols with a space between
@@ -70,6 +71,7 @@ func (v *vocabulary) mappedBytes() *[256]int32 {
 // the way to one, or is taken apart again.
 func (e *bpe) readMerges(merges []string) error {
 	e.pairs = newPairTable(len(merges))
+	var both []byte
 	for rank, text := range merges {
 		// A symbol may begin with a space, where bytes are not mapped.
 		i := -1
@@ -80,7 +82,12 @@ func (e *bpe) readMerges(merges []string) error {
 			return fmt.Errorf("%s: element %d, %q, is not two symbols with a space between them", keyMerges, rank, text)
 		}
 		left, right := text[:i], text[i+1:]
-		e.pairs.add(e.symbol(left), e.symbol(right), int32(rank), e.symbol(left+right))
+		both = append(append(both[:0], left...), right...)
+		id, ok := e.v.ids[string(both)]
+		if !ok {
+			id = e.symbol(string(both))
+		}
+		e.pairs.add(e.symbol(left), e.symbol(right), int32(rank), id)
 	}
 	return nil
 }

@@ -123,6 +123,26 @@ func TestMergeOrder(t *testing.T) {
 	}
 }
 
+// TestMissingBytes: a byte that has no token becomes U+FFFD, not an unknown token,
+// which is a control token in many vocabularies. A user-defined token of one
+// character is no byte.
+func TestMissingBytes(t *testing.T) {
+	m := madeBPE("gpt-2", "ï ¿")
+	m.tokens[0xFF], m.tokens[0xC0] = "xff", "xc0"
+	m.add("À", UserDefined)
+	m.set("unknown_token_id", gguf.Uint32(256))
+	check(t, m.build(t), Options{}, []sample{{"a\xFFb\xC0", "a ï¿ ½ b ï¿ ½"}, {"À", "À"}})
+
+	// Without tokens for that, the unknown token is what is left.
+	m.tokens[0xEF] = "xef"
+	tok := m.build(t)
+	check(t, tok, Options{}, []sample{{"a\xFF", "a ï¿"}})
+	tok.unk = none
+	if _, err := tok.Encode("a\xC0", Options{}); err == nil || !strings.Contains(err.Error(), "byte 0xC0") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // TestMergesToNoToken holds that a symbol which is no token is a step like any
 // other, and is taken apart if it is what is left.
 func TestMergesToNoToken(t *testing.T) {

@@ -15,7 +15,7 @@ type pairEntry struct {
 }
 
 func newPairTable(n int) pairTable {
-	size := bits.Len(uint(2*n)) + 1 // at most half full
+	size := bits.Len(uint(2 * n)) // less than half full
 	t := pairTable{make([]pairEntry, 1<<size), 64 - size}
 	for i := range t.entries {
 		t.entries[i].rank = none

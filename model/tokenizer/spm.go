@@ -108,26 +108,3 @@ func (e *spm) token(text string) int32 {
 	}
 	return id
 }
-
-// fallback encodes what is in no token.
-type fallback struct {
-	bytes   *[256]int32
-	unknown *int32
-}
-
-// encode appends one token for each byte of text, or the unknown token if
-// there are not tokens for all of them.
-func (f *fallback) encode(ids []int32, text string) ([]int32, error) {
-	n := len(ids)
-	for i := range len(text) {
-		id := f.bytes[text[i]]
-		if id == none {
-			if *f.unknown == none {
-				return nil, fmt.Errorf("%q is not in the vocabulary, which has no token for byte 0x%02X and no unknown token", text, text[i])
-			}
-			return append(ids[:n], *f.unknown), nil
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
-}

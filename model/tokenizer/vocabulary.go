@@ -155,15 +155,6 @@ func (v *vocabulary) find(text string) int32 {
 	return none
 }
 
-// byteTokens returns the tokens <0x00> to <0xFF>, or none where one is missing.
-func (v *vocabulary) byteTokens() *[256]int32 {
-	var t [256]int32
-	for b := range t {
-		t[b] = v.find(fmt.Sprintf("<0x%02X>", b))
-	}
-	return &t
-}
-
 // Size is the number of tokens.
 func (v *vocabulary) Size() int { return len(v.texts) }
 
