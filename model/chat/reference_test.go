@@ -115,7 +115,7 @@ func TestReferenceTemplates(t *testing.T) {
 // how the OpenAI form has them.
 func TestArgumentsAsText(t *testing.T) {
 	ref, files := readReference(t)
-	object := regexpArguments(t, ref.WithTools)
+	object := argumentsAsText(t, ref.WithTools)
 	for _, file := range files {
 		want := readExpectations(t, file)["tools"]
 		if want.Text == nil {
@@ -130,9 +130,9 @@ func TestArgumentsAsText(t *testing.T) {
 	}
 }
 
-// regexpArguments turns the one arguments object of the conversation into a
+// argumentsAsText turns the one arguments object of the conversation into a
 // string that holds it.
-func regexpArguments(t *testing.T, messages json.RawMessage) json.RawMessage {
+func argumentsAsText(t *testing.T, messages json.RawMessage) json.RawMessage {
 	t.Helper()
 	key := []byte(`"arguments": `)
 	i := bytes.Index(messages, key)
