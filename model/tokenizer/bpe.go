@@ -185,7 +185,7 @@ func (r *bpeRun) merge(ids []int32, word string) ([]int32, error) {
 	var err error
 	for i := int32(0); i != none; i = r.merger.symbols[i].next {
 		s := &r.merger.symbols[i]
-		if r.v.Has(s.id) {
+		if r.v.has(s.id) {
 			ids = append(ids, s.id)
 		} else if ids, err = r.fallback.encode(ids, word[s.start:s.end]); err != nil {
 			return nil, err

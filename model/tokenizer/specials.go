@@ -119,7 +119,7 @@ func (s *specials) read(meta *gguf.Metadata, v *vocabulary) error {
 
 // readID replaces *id by the token that key names, if there is one.
 func readID(meta *gguf.Metadata, key string, v *vocabulary, id *int32) error {
-	if !v.Has(*id) {
+	if !v.has(*id) {
 		*id = none // a default that the vocabulary is too small for
 	}
 	x, ok, err := meta.Int(key)
@@ -249,46 +249,3 @@ func (v *vocabulary) first(names []string) int32 {
 	}
 	return none
 }
-
-// BOS is the token that begins a text; of BERT models it is CLS.
-func (s *specials) BOS() (int32, bool) { return s.bos, s.bos != none }
-
-// EOS is the token that ends a text.
-func (s *specials) EOS() (int32, bool) { return s.eos, s.eos != none }
-
-// EOT is the token that ends a turn of a chat.
-func (s *specials) EOT() (int32, bool) { return s.eot, s.eot != none }
-
-// EOM is the token that ends a message which a tool is to answer.
-func (s *specials) EOM() (int32, bool) { return s.eom, s.eom != none }
-
-// UNK is the token of text that the vocabulary cannot express.
-func (s *specials) UNK() (int32, bool) { return s.unk, s.unk != none }
-
-// SEP is the token that separates sentences, of BERT models.
-func (s *specials) SEP() (int32, bool) { return s.sep, s.sep != none }
-
-// PAD is the token that fills up a batch.
-func (s *specials) PAD() (int32, bool) { return s.pad, s.pad != none }
-
-// Mask is the token that hides a word, of BERT models.
-func (s *specials) Mask() (int32, bool) { return s.mask, s.mask != none }
-
-// Fill returns the tokens that mark what comes before a gap, what comes after it,
-// and where the model is to fill it in.
-func (s *specials) Fill() (prefix, suffix, middle int32, ok bool) {
-	prefix, suffix, middle = s.fill[0], s.fill[1], s.fill[2]
-	return prefix, suffix, middle, prefix != none && suffix != none && middle != none
-}
-
-// AddBOS tells whether Options.AddSpecial puts BOS before a text.
-func (s *specials) AddBOS() bool { return s.addBOS }
-
-// AddSEP tells whether Options.AddSpecial puts SEP after a text.
-func (s *specials) AddSEP() bool { return s.addSEP }
-
-// AddEOS tells whether Options.AddSpecial puts EOS after a text.
-func (s *specials) AddEOS() bool { return s.addEOS }
-
-// IsEOG tells whether a token ends generation.
-func (s *specials) IsEOG(id int32) bool { return s.eog[id] }

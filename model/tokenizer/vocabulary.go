@@ -155,40 +155,5 @@ func (v *vocabulary) find(text string) int32 {
 	return none
 }
 
-// Size is the number of tokens.
-func (v *vocabulary) Size() int { return len(v.texts) }
-
-// Has tells whether id is in the vocabulary.
-func (v *vocabulary) Has(id int32) bool { return id >= 0 && int(id) < len(v.texts) }
-
-// Type returns the type of a token, Undefined for an id that is out of range.
-func (v *vocabulary) Type(id int32) Type {
-	if !v.Has(id) {
-		return Undefined
-	}
-	return v.types[id]
-}
-
-// Text returns a token as the vocabulary writes it, with Ġ or ▁ for a space for
-// example. It is empty for an id that is out of range.
-func (v *vocabulary) Text(id int32) string {
-	if !v.Has(id) {
-		return ""
-	}
-	return v.texts[id]
-}
-
-// Piece returns the bytes that a token decodes to, which need not be valid
-// UTF-8 on their own. It is U+FFFD for an id that is out of range.
-func (v *vocabulary) Piece(id int32) string {
-	if !v.Has(id) {
-		return replacement
-	}
-	return v.pieces[id]
-}
-
-// Lookup returns the token with that text, written as in the vocabulary.
-func (v *vocabulary) Lookup(text string) (int32, bool) {
-	id, ok := v.ids[text]
-	return id, ok
-}
+// has tells whether id is in the vocabulary.
+func (v *vocabulary) has(id int32) bool { return id >= 0 && int(id) < len(v.texts) }
