@@ -148,7 +148,7 @@ func (r *bpeRun) cutWord(ids []int32, word string) ([]int32, error) {
 func (r *bpeRun) byteWord(ids []int32, word string) ([]int32, error) {
 	if r.pre.ignoreMerges && len(word) <= r.v.maxLen {
 		r.mapped = appendMapped(r.mapped[:0], word)
-		if id, ok := r.v.ids[string(r.mapped)]; ok && r.v.textual(id) {
+		if id, ok := r.v.ids[string(r.mapped)]; ok && !r.v.special(id) {
 			return append(ids, id), nil
 		}
 	}
@@ -163,7 +163,7 @@ func (r *bpeRun) byteWord(ids []int32, word string) ([]int32, error) {
 func (r *bpeRun) characterWord(ids []int32, word string) ([]int32, error) {
 	// Newlines make tokens that no merges lead to.
 	if strings.Trim(word, "\n") == "" {
-		if id := r.v.find(word); id != none {
+		if id := r.v.find(word); id != none && !r.v.special(id) {
 			return append(ids, id), nil
 		}
 	}
@@ -185,7 +185,7 @@ func (r *bpeRun) merge(ids []int32, word string) ([]int32, error) {
 	var err error
 	for i := int32(0); i != none; i = r.merger.symbols[i].next {
 		s := &r.merger.symbols[i]
-		if r.v.has(s.id) {
+		if r.v.has(s.id) && !r.v.special(s.id) {
 			ids = append(ids, s.id)
 		} else if ids, err = r.fallback.encode(ids, word[s.start:s.end]); err != nil {
 			return nil, err

@@ -29,10 +29,23 @@
 // # What the package promises
 //
 // Encoding takes time linear in the length of text, but for a logarithm in the
-// length of a single word. Text need not be valid UTF-8: where the vocabulary
-// has all bytes, decoding gives back exactly the bytes that were encoded, apart
-// from a space that SentencePiece models ask for at the beginning. WordPiece
-// loses case, accents and spacing by design.
+// length of a single word.
+//
+// Text need not be valid UTF-8 and is not normalized. Decoding gives back exactly
+// the bytes that were encoded, with these exceptions: the space that SentencePiece
+// models put before a text and after a special token; a ▁ in the text, where ▁
+// stands for a space; bytes that have no token, which some vocabularies leave out
+// because no valid text has them, and which become U+FFFD or the unknown token;
+// and WordPiece, which loses case, accents and spacing by design.
+//
+// Control tokens come out of a text only where the caller asks for them
+// (Options.ParseSpecial): nothing that a user writes becomes one otherwise.
+//
+// Where llama.cpp and the tokenizer.json that a model was published with
+// disagree, the latter is followed: marks belong to words in gpt-4o, minimax-m2
+// and tekken, and a WordPiece word of more than 100 characters is unknown. Other
+// than there, </s> ends generation only where it is a control token, for in many
+// vocabularies it is a piece of HTML.
 //
 // A Tokenizer does not change after New and may be used by several goroutines at
 // once.

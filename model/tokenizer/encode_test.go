@@ -123,6 +123,24 @@ func TestMergeOrder(t *testing.T) {
 	}
 }
 
+// TestMergesToSpecial: merges lead to no control token.
+func TestMergesToSpecial(t *testing.T) {
+	for _, pre := range []string{"gpt-2", "llama-bpe"} {
+		m := madeBPE(pre, "a b")
+		m.types[256] = int32(Control)
+		tok := m.build(t)
+		check(t, tok, Options{}, []sample{{"abc", "a b c"}, {"ab", "a b"}})
+		check(t, tok, Options{ParseSpecial: true}, []sample{{"abc", "ab c"}})
+	}
+	m := madeGemma4()
+	m.types[slices.Index(m.tokens, "hello")] = int32(Control)
+	m.types[slices.Index(m.tokens, "\n\n")] = int32(Control)
+	check(t, m.build(t), Options{}, []sample{{"hello", "<0x68> <0x65> <0x6C> <0x6C> <0x6F>"}, {"\n\n", "<0x0A> <0x0A>"}})
+	m = madeBERT(wordTokens...)
+	m.types[slices.Index(m.tokens, "▁hello")] = int32(Control)
+	check(t, m.build(t), Options{}, []sample{{"hello", "▁hell o"}})
+}
+
 // TestMissingBytes: a byte that has no token becomes U+FFFD, not an unknown token,
 // which is a control token in many vocabularies. A user-defined token of one
 // character is no byte.

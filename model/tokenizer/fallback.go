@@ -44,7 +44,7 @@ func (v *vocabulary) mappedBytes() *[256]int32 {
 	var t [256]int32
 	for b, r := range byteRunes {
 		id := v.find(string(r))
-		if id != none && (v.types[id] == UserDefined || !v.textual(id)) {
+		if id != none && (v.types[id] == UserDefined || v.special(id)) {
 			id = none
 		}
 		t[b] = id

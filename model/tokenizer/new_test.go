@@ -148,7 +148,7 @@ func ends(tok *Tokenizer) []string {
 
 func TestEndOfGeneration(t *testing.T) {
 	for _, c := range []struct {
-		tokens string // beside those of madeBPE, control if in brackets
+		tokens string // beside those of madeBPE
 		want   string
 	}{
 		{"", "<|endoftext|> <|im_end|>"},
@@ -156,8 +156,8 @@ func TestEndOfGeneration(t *testing.T) {
 		{"<|end|> <|return|> <|call|>", "<|endoftext|> <|im_end|> <|return|> <|call|>"},
 		{"<|end|> <|flush|> <|calls|>", "<|endoftext|> <|im_end|> <|flush|> <|calls|>"},
 		{"<|end|> <|return|>", "<|endoftext|> <|im_end|> <|end|> <|return|>"},
-		{"</s> <|tool_response>", "<|endoftext|> <|im_end|> <|tool_response>"},
-		{"</s>", "<|endoftext|> <|im_end|> </s>"},
+		{"<|tool_response> </s>", "<|endoftext|> <|im_end|> <|tool_response>"},
+		{"</s>", "<|endoftext|> <|im_end|>"},
 		{"<|fim_pad|> <|repo_name|> <|file_sep|> <|fim_prefix|>", "<|endoftext|> <|im_end|> <|fim_pad|> <|repo_name|> <|file_sep|>"},
 	} {
 		m := madeBPE("gpt-2")
@@ -172,8 +172,9 @@ func TestEndOfGeneration(t *testing.T) {
 	m := madeBPE("gpt-2")
 	m.set("eom_token_id", gguf.Uint32(3))
 	m.set("fim_pad_token_id", gguf.Uint32(4))
-	if tok := m.build(t); !tok.IsEOG(3) || !tok.IsEOG(4) || tok.IsEOG(5) {
-		t.Error("ids that the file names do not end generation")
+	end := m.add("</s>", Control)
+	if tok := m.build(t); !tok.IsEOG(3) || !tok.IsEOG(4) || tok.IsEOG(5) || !tok.IsEOG(end) {
+		t.Errorf("%q end generation", ends(tok))
 	}
 }
 

@@ -33,7 +33,7 @@ var endNames = []string{
 
 // stopNames are tokens that end generation in whatever vocabulary they occur.
 var stopNames = append([]string{
-	"<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "</s>", "<|eom_id|>", "[EOS]", "<eos>",
+	"<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<|eom_id|>", "[EOS]", "<eos>",
 	"<turn|>", "<|tool_response>", "[e~[",
 }, endNames...)
 
@@ -210,6 +210,10 @@ func (s *specials) findEnds(v *vocabulary) {
 			s.eog[id] = true
 		}
 	}
+	// Many vocabularies have </s> as a piece of HTML.
+	if id := v.find("</s>"); id != none && v.types[id] == Control {
+		s.eog[id] = true
+	}
 	for _, id := range []int32{s.eos, s.eot, s.eom} {
 		if id != none {
 			s.eog[id] = true
@@ -223,20 +227,14 @@ func (s *specials) findEnds(v *vocabulary) {
 	s.exempt(v)
 }
 
-// exempt takes back what is an end in other vocabularies but not in this one:
-// <|end|> ends a channel where <|call|> or <|flush|> end a turn, and </s> is a
-// piece of HTML where <|tool_response> exists.
+// exempt takes back <|end|>, which ends a turn in many vocabularies, where
+// <|call|> or <|flush|> do that and it ends a channel.
 func (s *specials) exempt(v *vocabulary) {
 	stops := func(name string) bool { return s.eog[v.find(name)] }
-	channels := stops("<|return|>") && (stops("<|call|>") || stops("<|calls|>")) ||
-		stops("<|flush|>") && (stops("<|call|>") || stops("<|calls|>"))
-	if channels && stops("<|end|>") {
-		delete(s.eog, v.find("<|end|>"))
-		v.types[v.find("<|end|>")] = UserDefined
-	}
-	if stops("<|tool_response>") && stops("</s>") {
-		delete(s.eog, v.find("</s>"))
-		v.types[v.find("</s>")] = Normal
+	calls := stops("<|call|>") || stops("<|calls|>")
+	if id := v.find("<|end|>"); s.eog[id] && calls && (stops("<|return|>") || stops("<|flush|>")) {
+		delete(s.eog, id)
+		v.types[id] = UserDefined
 	}
 }
 

@@ -103,7 +103,7 @@ func (e *spm) word(m *merger, ids []int32, word string) ([]int32, error) {
 // token returns the token that text may become, or none.
 func (e *spm) token(text string) int32 {
 	id := e.v.find(text)
-	if id != none && !e.v.textual(id) {
+	if id != none && (e.v.special(id) || e.v.types[id] == Byte) {
 		return none
 	}
 	return id

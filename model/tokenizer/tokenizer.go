@@ -86,7 +86,7 @@ var models = map[string]func(*Tokenizer, *gguf.Metadata) error{
 }
 
 // Encode returns the ids of text. It fails only if the vocabulary has neither
-// tokens for all bytes nor an unknown token, or if text is 2 GiB or longer.
+// tokens for all bytes nor an unknown token, or if text has more than 682 MiB.
 func (t *Tokenizer) Encode(text string, o Options) ([]int32, error) {
 	if len(text) > math.MaxInt32/len(escapedSpace) {
 		return nil, fmt.Errorf("tokenizer: a text of %d bytes is too long", len(text))

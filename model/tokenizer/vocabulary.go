@@ -137,15 +137,9 @@ func (v *vocabulary) readScores(meta *gguf.Metadata) error {
 	return nil
 }
 
-// textual tells whether ordinary text may become the token: control tokens are
-// kept out of it, so that a user cannot write them.
-func (v *vocabulary) textual(id int32) bool {
-	switch v.types[id] {
-	case Control, Unknown, Byte:
-		return false
-	}
-	return true
-}
+// special tells whether a token stands for no text. Such tokens are kept out of
+// what ordinary text becomes, so that a user cannot write them.
+func (v *vocabulary) special(id int32) bool { return v.types[id] == Control || v.types[id] == Unknown }
 
 // find returns the token of that text, or none.
 func (v *vocabulary) find(text string) int32 {

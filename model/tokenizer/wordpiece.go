@@ -138,7 +138,7 @@ func (r *wordPieceRun) longest(word []byte) (int32, int) {
 		if end < len(word) && !utf8.RuneStart(word[end]) {
 			continue
 		}
-		if id, ok := r.v.ids[string(word[:end])]; ok && r.v.textual(id) {
+		if id, ok := r.v.ids[string(word[:end])]; ok && !r.v.special(id) {
 			return id, end
 		}
 	}
