@@ -22,18 +22,21 @@ const SpanTokens = 1024
 //	|    Heads x KHeadBytes     |    Heads x VHeadBytes     |
 //	+---------------------------+---------------------------+
 //
-// Heads are padded with zeros to whole blocks of their type.
+// Heads are padded with zeros to whole blocks of their type. With VInK there
+// are no V rows: the values are the first VDim values of the keys (multi-head
+// latent attention of DeepSeek-V2, in its absorbed form).
 type KVLayout struct {
 	KType, VType           tensor.Type
 	Heads                  int
 	KDim, VDim             int // values of a head
 	KHeadBytes, VHeadBytes int64
 	BlockTokens            int
+	VInK                   bool
 }
 
 // NewKVLayout sizes a layout. blockTokens must be a power of two that divides
 // SpanTokens.
-func NewKVLayout(heads, kDim, vDim int, kType, vType tensor.Type, blockTokens int) (KVLayout, error) {
+func NewKVLayout(heads, kDim, vDim int, vInK bool, kType, vType tensor.Type, blockTokens int) (KVLayout, error) {
 	if heads <= 0 || kDim <= 0 || vDim <= 0 {
 		return KVLayout{}, fmt.Errorf("KV layout: %d heads of %d and %d values", heads, kDim, vDim)
 	}
@@ -44,11 +47,17 @@ func NewKVLayout(heads, kDim, vDim int, kType, vType tensor.Type, blockTokens in
 	if err != nil {
 		return KVLayout{}, fmt.Errorf("KV layout: keys: %w", err)
 	}
+	if vInK {
+		vType = kType
+		if vDim > kDim || vDim%kType.BlockSize() != 0 {
+			return KVLayout{}, fmt.Errorf("KV layout: values of %d are no whole blocks of keys of %d %v", vDim, kDim, kType)
+		}
+	}
 	vBytes, err := paddedBytes(vType, vDim)
 	if err != nil {
 		return KVLayout{}, fmt.Errorf("KV layout: values: %w", err)
 	}
-	return KVLayout{kType, vType, heads, kDim, vDim, kBytes, vBytes, blockTokens}, nil
+	return KVLayout{kType, vType, heads, kDim, vDim, kBytes, vBytes, blockTokens, vInK}, nil
 }
 
 // paddedBytes is the size of n values padded to whole blocks of t.
@@ -63,8 +72,25 @@ func paddedBytes(t tensor.Type, n int) (int64, error) {
 // KRow and VRow are the bytes of one position.
 func (l KVLayout) KRow() int64 { return int64(l.Heads) * l.KHeadBytes }
 
-// VRow is the bytes of the values of one position.
-func (l KVLayout) VRow() int64 { return int64(l.Heads) * l.VHeadBytes }
+// VRow is the bytes of the values of one position beside its keys.
+func (l KVLayout) VRow() int64 {
+	if l.VInK {
+		return 0
+	}
+	return int64(l.Heads) * l.VHeadBytes
+}
+
+// KAt and VAt are where a page has the keys and the values of a head for its
+// i-th token.
+func (l KVLayout) KAt(i, head int) int64 { return int64(i)*l.KRow() + int64(head)*l.KHeadBytes }
+
+// VAt is likewise for the values.
+func (l KVLayout) VAt(i, head int) int64 {
+	if l.VInK {
+		return l.KAt(i, head)
+	}
+	return int64(l.BlockTokens)*l.KRow() + int64(i)*l.VRow() + int64(head)*l.VHeadBytes
+}
 
 // PageBytes is the bytes of a page.
 func (l KVLayout) PageBytes() int64 { return int64(l.BlockTokens) * (l.KRow() + l.VRow()) }

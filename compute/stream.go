@@ -40,7 +40,7 @@ type Stream interface {
 	Activate(x Matrix, f Activation)
 	// GatedUnit computes dst = f(gate) * up, the gated linear unit of
 	// Shazeer, "GLU Variants Improve Transformer". dst may be gate or up.
-	GatedUnit(dst, gate, up Matrix, f Activation)
+	GatedUnit(dst, gate, up Matrix, g Gated)
 	// Rotate applies rotary position embedding to each head of x.
 	Rotate(x Matrix, p Rotation)
 
@@ -59,6 +59,14 @@ type Stream interface {
 	// FinishAttention writes the weighted mean of values of each head to out.
 	FinishAttention(out, acc Matrix, a Attention)
 
+	// Conv is a causal convolution of each column of x with its row of
+	// kernel, the weight of the newest value last. The state of a run is the
+	// values before it, oldest first: kernel.Cols-1 rows of x.Cols.
+	Conv(dst, x, kernel Matrix, seqs []StateRun)
+	// DeltaNet runs the gated delta rule over the rows of each run. The state
+	// is [ValueHeads][KeyDim][ValueDim] float32.
+	DeltaNet(dst Matrix, p DeltaNet, seqs []StateRun)
+
 	// Route chooses experts for each row of logits [T, experts]: ids
 	// receives their numbers, int32 [T, p.Used], and weights [T, p.Used]
 	// what their results count.
@@ -71,11 +79,24 @@ type Stream interface {
 // Activation is a function of one value.
 type Activation int
 
-// The activations. GELU is the tanh approximation of Hendrycks and Gimpel.
+// The activations. GELU is the tanh approximation of Hendrycks and Gimpel, and
+// QuickGELU their x sigmoid(1.702 x).
 const (
 	SiLU Activation = iota
 	GELU
+	QuickGELU
+	Sigmoid
+	SquaredReLU
 )
+
+// Gated describes a gated linear unit. Limits of zero are none.
+type Gated struct {
+	F         Activation
+	GateLimit float32 // the gate is at most that
+	Limit     float32 // f(gate) is at most that
+	UpLimit   float32 // up is between plus and minus that
+	UpBias    float32 // is added to up in the end
+}
 
 // Norm describes a normalization over groups of Weight.Cols columns: the root
 // mean square one of Zhang and Sennrich or, with Center, layer normalization

@@ -10,6 +10,10 @@
 //	layer 0  [ K | V page ] [ K | V page ] [ K | V page ]
 //	layer 1       ·         [ K | V page ] [ K | V page ]   a sliding window
 //	layer 2  [ K | V page ] [ K | V page ] [ K | V page ]   keeps its window only
+//
+// A recurrent layer has no pages. The states of all of them are one slot,
+// twice: a pass reads the one and writes the other, so that a pass that fails
+// has changed nothing.
 package kvtier
 
 import (
@@ -22,17 +26,21 @@ import (
 // MaxBlockTokens is the largest token block.
 const MaxBlockTokens = 256
 
-// Shape is what a model says of the KV of one layer. Zero heads mean that the
-// layer holds none.
+// Shape is what a model says a layer remembers of a sequence: the keys and
+// values of positions, or a state of fixed size (a recurrent layer).
 type Shape struct {
-	Heads, KDim, VDim int
-	Window            int // positions that a token sees, itself included; 0: all
+	Heads, KDim, VDim int   // zero heads: no KV
+	VInK              bool  // values are the beginning of keys
+	Window            int   // positions that a token sees, itself included; 0: all
+	State             int64 // bytes
 }
 
 // Layer is the geometry of one layer.
 type Layer struct {
 	compute.KVLayout
-	Window int
+	Window  int
+	State   int64
+	stateAt int64 // in the states of a sequence
 }
 
 // Holds reports whether the layer has any KV.
@@ -46,7 +54,10 @@ func (l Layer) Waste() int64 {
 	if !l.Holds() {
 		return 0
 	}
-	used := float64(l.KDim)*bytesPerValue(l.KType) + float64(l.VDim)*bytesPerValue(l.VType)
+	used := float64(l.KDim) * bytesPerValue(l.KType)
+	if !l.VInK {
+		used += float64(l.VDim) * bytesPerValue(l.VType)
+	}
 	return l.BytesPerToken() - int64(float64(l.Heads)*used)
 }
 
@@ -63,6 +74,8 @@ type Geometry struct {
 	KType, VType tensor.Type
 	BlockTokens  int
 	Layers       []Layer
+
+	stateBytes int64
 }
 
 // NewGeometry lays out the KV of a model. blockTokens must be a power of two
@@ -104,14 +117,16 @@ func checkTypes(types ...tensor.Type) error {
 func layOut(shapes []Shape, kType, vType tensor.Type, blockTokens int) (Geometry, error) {
 	g := Geometry{KType: kType, VType: vType, BlockTokens: blockTokens, Layers: make([]Layer, len(shapes))}
 	for i, s := range shapes {
-		if s.Heads == 0 {
-			continue
+		l := Layer{Window: s.Window, State: s.State, stateAt: g.stateBytes}
+		g.stateBytes += (s.State + slotAlign - 1) &^ (slotAlign - 1)
+		if s.Heads != 0 {
+			layout, err := compute.NewKVLayout(s.Heads, s.KDim, s.VDim, s.VInK, kType, vType, blockTokens)
+			if err != nil {
+				return Geometry{}, fmt.Errorf("layer %d: %w", i, err)
+			}
+			l.KVLayout = layout
 		}
-		layout, err := compute.NewKVLayout(s.Heads, s.KDim, s.VDim, kType, vType, blockTokens)
-		if err != nil {
-			return Geometry{}, fmt.Errorf("layer %d: %w", i, err)
-		}
-		g.Layers[i] = Layer{layout, s.Window}
+		g.Layers[i] = l
 	}
 	return g, nil
 }
@@ -134,6 +149,11 @@ func (g Geometry) BytesPerToken() int64 {
 	}
 	return n
 }
+
+// StateBytes is the size of the states of all recurrent layers of a sequence.
+// A pool keeps two of them for each: one that is true, and one that a pass
+// writes.
+func (g Geometry) StateBytes() int64 { return g.stateBytes }
 
 // Waste is the padding in BytesPerToken.
 func (g Geometry) Waste() int64 {
@@ -173,6 +193,9 @@ func (g Geometry) slots(ctx, batch, sequences int) map[int64]int {
 		if l.Holds() {
 			slots[l.SlotBytes()] += sequences * g.blocks(l, ctx, batch)
 		}
+	}
+	if g.stateBytes > 0 {
+		slots[g.stateBytes] += 2 * sequences
 	}
 	return slots
 }

@@ -21,12 +21,12 @@ func TestGeometry(t *testing.T) {
 		wantBlock  int
 		wantPerTok int64
 	}{
-		{"llama-8b f16", repeat(32, Shape{8, 128, 128, 0}), tensor.F16, tensor.F16, 0, 16, 32 * 8 * 256 * 2},
-		{"one small head", repeat(2, Shape{1, 8, 8, 0}), tensor.F16, tensor.F16, 0, 256, 2 * 32},
-		{"asymmetric", repeat(1, Shape{4, 64, 64, 0}), tensor.F32, tensor.F16, 0, 64, 4 * 64 * 6},
-		{"MLA", repeat(1, Shape{1, 576, 512, 0}), tensor.F16, tensor.F16, 0, 32, 2176},
-		{"given", repeat(3, Shape{2, 64, 64, 0}), tensor.F16, tensor.F16, 4, 4, 3 * 2 * 64 * 4},
-		{"no KV in layer 0", append(repeat(1, Shape{}), Shape{2, 64, 64, 0}), tensor.F16, tensor.F16, 8, 8, 512},
+		{"llama-8b f16", repeat(32, Shape{Heads: 8, KDim: 128, VDim: 128}), tensor.F16, tensor.F16, 0, 16, 32 * 8 * 256 * 2},
+		{"one small head", repeat(2, Shape{Heads: 1, KDim: 8, VDim: 8}), tensor.F16, tensor.F16, 0, 256, 2 * 32},
+		{"asymmetric", repeat(1, Shape{Heads: 4, KDim: 64, VDim: 64}), tensor.F32, tensor.F16, 0, 64, 4 * 64 * 6},
+		{"MLA", repeat(1, Shape{Heads: 1, KDim: 576, VDim: 512, VInK: true}), tensor.F16, tensor.F16, 0, 64, 1152},
+		{"given", repeat(3, Shape{Heads: 2, KDim: 64, VDim: 64}), tensor.F16, tensor.F16, 4, 4, 3 * 2 * 64 * 4},
+		{"no KV in layer 0", append(repeat(1, Shape{}), Shape{Heads: 2, KDim: 64, VDim: 64}), tensor.F16, tensor.F16, 8, 8, 512},
 	} {
 		g, err := NewGeometry(c.shapes, c.k, c.v, c.block)
 		if err != nil {
@@ -41,16 +41,18 @@ func TestGeometry(t *testing.T) {
 }
 
 func TestGeometryErrors(t *testing.T) {
-	ok := repeat(1, Shape{1, 64, 64, 0})
+	ok := repeat(1, Shape{Heads: 1, KDim: 64, VDim: 64})
 	for name, make := range map[string]func() (Geometry, error){
-		"block 3":    func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.F16, 3) },
-		"block 2":    func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.F16, 2) },
-		"block 512":  func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.F16, 512) },
-		"block -4":   func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.F16, -4) },
-		"type i32":   func() (Geometry, error) { return NewGeometry(ok, tensor.I32, tensor.F16, 4) },
-		"type 99":    func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.Type(99), 4) },
-		"no KDim":    func() (Geometry, error) { return NewGeometry([]Shape{{1, 0, 64, 0}}, tensor.F16, tensor.F16, 4) },
-		"neg. heads": func() (Geometry, error) { return NewGeometry([]Shape{{-1, 64, 64, 0}}, tensor.F16, tensor.F16, 4) },
+		"block 3":   func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.F16, 3) },
+		"block 2":   func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.F16, 2) },
+		"block 512": func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.F16, 512) },
+		"block -4":  func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.F16, -4) },
+		"type i32":  func() (Geometry, error) { return NewGeometry(ok, tensor.I32, tensor.F16, 4) },
+		"type 99":   func() (Geometry, error) { return NewGeometry(ok, tensor.F16, tensor.Type(99), 4) },
+		"no KDim":   func() (Geometry, error) { return NewGeometry([]Shape{{Heads: 1, VDim: 64}}, tensor.F16, tensor.F16, 4) },
+		"neg. heads": func() (Geometry, error) {
+			return NewGeometry([]Shape{{Heads: -1, KDim: 64, VDim: 64}}, tensor.F16, tensor.F16, 4)
+		},
 	} {
 		if g, err := make(); err == nil {
 			t.Errorf("%s: no error, %+v", name, g)
@@ -80,7 +82,10 @@ func device(t interface{ Fatal(...any) }) compute.Device {
 func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ctx, batch, sequences = 64, 8, 3
-		shapes := []Shape{{2, 8, 8, 0}, {}, {2, 8, 8, 10}, {1, 16, 8, 3}}
+		shapes := []Shape{
+			{Heads: 2, KDim: 8, VDim: 8}, {State: 100}, {Heads: 2, KDim: 8, VDim: 8, Window: 10},
+			{Heads: 1, KDim: 16, VDim: 8, Window: 3}, {Heads: 1, KDim: 24, VDim: 16, VInK: true}, {State: 4},
+		}
 		g, err := NewGeometry(shapes, tensor.F16, tensor.F32, 4)
 		if err != nil {
 			t.Fatal(err)
@@ -101,6 +106,12 @@ func TestPool(t *testing.T) {
 					t.Fatalf("a sequence within its limits: %v", err)
 				}
 				for layer, l := range g.Layers {
+					if l.State > 0 {
+						run := s.State(layer, 0, n, 0, l.State)
+						if run.From == run.To || run.From.N != l.State || run.First != (s.Len() == 0) {
+							t.Fatalf("layer %d at %d: state %+v", layer, s.Len(), run)
+						}
+					}
 					if !l.Holds() {
 						continue
 					}
@@ -145,6 +156,14 @@ func TestPool(t *testing.T) {
 							used += page.N
 						}
 					}
+					for _, state := range s.states {
+						key := fmt.Sprintf("%p+%d", state.Buf, state.Off)
+						if other, taken := owners[key]; taken && state.N > 0 {
+							t.Fatalf("state %s belongs to sequences %d and %d", key, other, i)
+						}
+						owners[key] = i
+						used += state.N
+					}
 				}
 				if p.Used() != used || used > p.Capacity() {
 					t.Fatalf("used %d, counted %d, capacity %d", p.Used(), used, p.Capacity())
@@ -155,7 +174,7 @@ func TestPool(t *testing.T) {
 }
 
 func TestFull(t *testing.T) {
-	g, err := NewGeometry(repeat(2, Shape{1, 8, 8, 0}), tensor.F16, tensor.F16, 4)
+	g, err := NewGeometry(repeat(2, Shape{Heads: 1, KDim: 8, VDim: 8}), tensor.F16, tensor.F16, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +197,7 @@ func TestFull(t *testing.T) {
 }
 
 func TestTruncateBehindWindow(t *testing.T) {
-	g, err := NewGeometry(repeat(1, Shape{1, 8, 8, 6}), tensor.F16, tensor.F16, 4)
+	g, err := NewGeometry(repeat(1, Shape{Heads: 1, KDim: 8, VDim: 8, Window: 6}), tensor.F16, tensor.F16, 4)
 	if err != nil {
 		t.Fatal(err)
 	}

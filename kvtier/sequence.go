@@ -11,6 +11,8 @@ type Sequence struct {
 	pool   *Pool
 	length int
 	layers []pageList
+	// states[0] is that of length; a pass writes states[1].
+	states [2]compute.Span
 }
 
 // pageList is the pages of one layer, from block first on.
@@ -33,6 +35,15 @@ func (s *Sequence) Reserve(n int) error {
 	for i := range s.layers {
 		if err := s.reserve(i, n); err != nil {
 			return err
+		}
+	}
+	for i := range s.states {
+		if size := s.pool.geo.stateBytes; size > 0 && s.states[i].N == 0 {
+			slot, err := s.pool.alloc(size)
+			if err != nil {
+				return fmt.Errorf("recurrent state: %w", err)
+			}
+			s.states[i] = slot
 		}
 	}
 	return nil
@@ -77,15 +88,22 @@ func (s *Sequence) Advance(n int) {
 		}
 	}
 	s.length += n
+	if n > 0 {
+		s.states[0], s.states[1] = s.states[1], s.states[0]
+	}
 }
 
 // Truncate forgets all positions from n on. It fails if a sliding window has
-// already given back keys that the token at n would look at.
+// already given back keys that the token at n would look at, or if a recurrent
+// layer cannot go back.
 func (s *Sequence) Truncate(n int) error {
 	if n < 0 || n > s.length {
 		return fmt.Errorf("cannot cut a sequence of %d tokens to %d", s.length, n)
 	}
 	geo := s.pool.geo
+	if geo.stateBytes > 0 && 0 < n && n < s.length {
+		return fmt.Errorf("cannot cut a sequence of %d tokens to %d: it has recurrent layers", s.length, n)
+	}
 	for i, l := range s.layers {
 		if w := geo.Layers[i].Window; n > 0 && w > 0 && max(0, n-w+1) < l.first*geo.BlockTokens {
 			return fmt.Errorf("cannot cut a sequence of %d tokens to %d: layer %d keeps a window of %d tokens only", s.length, n, i, w)
@@ -112,6 +130,12 @@ func (s *Sequence) Free() {
 		s.drop(&s.layers[i], len(s.layers[i].pages))
 		s.layers[i].first = 0
 	}
+	for i := range s.states {
+		if s.states[i].N > 0 {
+			s.pool.release(s.states[i])
+			s.states[i] = compute.Span{}
+		}
+	}
 	s.length = 0
 }
 
@@ -120,4 +144,11 @@ func (s *Sequence) Free() {
 func (s *Sequence) Run(layer, row, count int) compute.KVRun {
 	l := s.layers[layer]
 	return compute.KVRun{Row: row, Count: count, Pos: s.length, Pages: l.pages, FirstBlock: l.first}
+}
+
+// State describes rows [row, row+count) of a batch, the positions from Len on,
+// to an operation that carries bytes [off, off+n) of the layer's state.
+func (s *Sequence) State(layer, row, count int, off, n int64) compute.StateRun {
+	at := s.pool.geo.Layers[layer].stateAt + off
+	return compute.StateRun{Row: row, Count: count, First: s.length == 0, From: s.states[0].At(at, n), To: s.states[1].At(at, n)}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 
 	"gorun/compute"
@@ -18,14 +19,17 @@ func transformer(k *keys) *Spec {
 		TrainedContext: k.integer("context_length"),
 		Eps:            float32(k.floatOr("attention.layer_norm_rms_epsilon", 0)),
 	}
-	layers := k.integer("block_count")
-	if layers > 4096 {
-		layers = 0 // Spec.check names it
+	s.Extra = k.integerOr("nextn_predict_layers", 0)
+	layers := k.integer("block_count") - s.Extra
+	if layers < 0 || layers > 4096 {
+		k.fail(fmt.Errorf("key %q: %d layers", k.full("block_count"), layers))
+		layers = 0
 	}
 	heads := k.perLayer("attention.head_count", layers, 0)
 	kvHeads := k.perLayer("attention.head_count_kv", layers, 0)
 	hidden := k.perLayer("feed_forward_length", layers, 0)
 	experts := k.experts()
+	leading := k.integerOr("leading_dense_block_count", 0)
 	s.Layers = make([]Layer, layers)
 	for i := range s.Layers {
 		if kvHeads[i] == 0 {
@@ -39,7 +43,10 @@ func transformer(k *keys) *Spec {
 		a.Scale = float32(k.floatOr("attention.scale", 1/math.Sqrt(float64(max(a.KDim, 1)))))
 		s.Layers[i] = Layer{
 			Attention: a,
-			FFN:       FFN{Hidden: hidden[i], Gated: true, Activation: compute.SiLU, Experts: experts},
+			FFN:       FFN{Block{Hidden: hidden[i], Gated: true}, experts},
+		}
+		if i < leading {
+			s.Layers[i].FFN.Experts = Experts{}
 		}
 	}
 	if layers > 0 {
@@ -118,6 +125,23 @@ func (k *keys) expertScale() float64 {
 		return v
 	}
 	return 1
+}
+
+// moe changes all mixtures of experts.
+func (s *Spec) moe(change func(i int, e *Experts)) {
+	s.each(func(i int, l *Layer) {
+		if l.FFN.Experts.Count > 0 {
+			change(i, &l.FFN.Experts)
+		}
+	})
+}
+
+// sharedExpert gives all mixtures a shared expert of hidden values.
+func (s *Spec) sharedExpert(hidden int, gated bool) {
+	s.moe(func(_ int, e *Experts) {
+		e.Shared = Block{Hidden: hidden, Gated: true}
+		e.SharedGate = gated
+	})
 }
 
 // halves makes all RoPEs turn pairs (i, i+n/2).

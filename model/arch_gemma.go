@@ -16,7 +16,7 @@ func gemma(k *keys, windowed func(layer int) bool) *Spec {
 	window := k.integer("attention.sliding_window")
 	s.each(func(i int, l *Layer) {
 		l.PostNorms = true
-		l.FFN.Activation = compute.GELU
+		l.FFN.Unit.F = compute.GELU
 		l.Attention.Cap = float32(k.floatOr("attn_logit_softcapping", 0))
 		if windowed(i) {
 			l.Attention.Window = window

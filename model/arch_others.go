@@ -25,7 +25,7 @@ func starcoder2(k *keys, _ describeOptions) *Spec {
 	s.Norm, s.Eps = LayerNorm, float32(k.float("attention.layer_norm_epsilon"))
 	s.each(func(_ int, l *Layer) {
 		l.FFN.Gated = false
-		l.FFN.Activation = compute.GELU
+		l.FFN.Unit.F = compute.GELU
 	})
 	return s
 }

@@ -120,6 +120,7 @@ type pass struct {
 
 	x, normed, branch compute.Matrix
 	kv                []compute.KVRun
+	states            []compute.StateRun
 	from, to          []int32
 }
 
@@ -225,7 +226,7 @@ func (p *pass) layer(i int) error {
 	d := p.d
 	l, w := d.spec.Layers[i], &d.weights.layers[i]
 	d.stream.Norm(p.normed, p.x, w.attnNorm)
-	if err := p.attention(i); err != nil {
+	if err := p.mix(i); err != nil {
 		return err
 	}
 	p.addBranch(l.PostNorms, w.attnPost)
@@ -251,46 +252,16 @@ func (p *pass) addBranch(post bool, norm compute.Norm) {
 	stream.AddScaled(p.x, p.branch, scale)
 }
 
-// attention computes the attention branch of layer i from normed.
-func (p *pass) attention(i int) error {
-	d, a, w := p.d, p.d.spec.Layers[i].Attention, &p.d.weights.layers[i]
-	stream := d.stream
-	nq, nk, nv := a.Heads*a.KDim, a.KVHeads*a.KDim, a.KVHeads*a.VDim
-	qkv := view(d.scratch.qkv, p.rows, nq+nk+nv)
-	if err := p.project(qkv, p.normed, w.qkv); err != nil {
-		return err
-	}
-	q, k, v := qkv.ColsAt(0, nq), qkv.ColsAt(nq, nk), qkv.ColsAt(nq+nk, nv)
-	if a.QKNorm == QKPerHead {
-		stream.Norm(q, q, w.qNorm)
-		stream.Norm(k, k, w.kNorm)
-	}
-	if a.Rope != NoRope {
-		r := d.spec.Ropes[a.Rope]
-		turn := compute.Rotation{HeadDim: a.KDim, Table: d.scratch.ropes[a.Rope].RowsAt(0, p.rows), Halves: r.Halves}
-		stream.Rotate(q, turn)
-		stream.Rotate(k, turn)
-	}
-	if a.Temperature.Scale != 0 {
-		stream.ScaleRows(q, d.scratch.temperature.RowsAt(0, p.rows))
-	}
-	p.kv = p.kv[:0]
-	for _, c := range p.pieces {
-		p.kv = append(p.kv, c.seq.Run(i, c.row, len(c.tokens)))
-	}
-	att := compute.Attention{Layout: d.geo.Layers[i].KVLayout, Heads: a.Heads, Scale: a.Scale, Cap: a.Cap, Window: a.Window, Reset: true}
-	acc, heads := view(d.scratch.acc, p.rows, att.AccumulatorCols()), view(d.scratch.heads, p.rows, a.Heads*a.VDim)
-	stream.StoreKV(att.Layout, k, v, p.kv)
-	stream.Attend(acc, q, att, p.kv)
-	stream.FinishAttention(heads, acc, att)
-	return p.linear(p.branch, heads, w.output)
-}
-
 // ffn computes the feed-forward branch from normed.
 func (p *pass) ffn(f FFN, w *layerWeights) error {
 	if f.Experts.Count > 0 {
-		return p.experts(f, w)
+		return p.experts(f.Experts, w)
 	}
+	return p.dense(p.branch, f.Block, &w.dense)
+}
+
+// dense computes a block from normed to dst.
+func (p *pass) dense(dst compute.Matrix, f Block, w *block) error {
 	stream := p.d.stream
 	in := view(p.d.scratch.gateUp, p.rows, f.width())
 	if err := p.project(in, p.normed, w.gateUp); err != nil {
@@ -298,11 +269,11 @@ func (p *pass) ffn(f FFN, w *layerWeights) error {
 	}
 	hidden := in.ColsAt(0, f.Hidden)
 	if f.Gated {
-		stream.GatedUnit(hidden, hidden, in.ColsAt(f.Hidden, f.Hidden), f.Activation)
+		stream.GatedUnit(hidden, hidden, in.ColsAt(f.Hidden, f.Hidden), f.Unit)
 	} else {
-		stream.Activate(hidden, f.Activation)
+		stream.Activate(hidden, f.Unit.F)
 	}
-	return p.linear(p.branch, hidden, w.down)
+	return p.linear(dst, hidden, w.down)
 }
 
 // project computes all projections of x side by side in dst.

@@ -16,8 +16,9 @@ import (
 )
 
 // exactModels are small goldens that between them have windows, experts, two
-// RoPEs, fused projections and parallel branches.
-var exactModels = []string{"gemma3.q8_0", "qwen3moe-experts.q4_0", "phi3.q8_0", "command-r.q8_0"}
+// RoPEs, fused projections, parallel branches, recurrent layers and latent
+// attention.
+var exactModels = []string{"gemma3.q8_0", "qwen3moe-experts.q4_0", "phi3.q8_0", "command-r.q8_0", "qwen35.q8_0", "deepseek2-experts.q4_0"}
 
 // TestBatches cuts three sequences into random runs, mixes them in random
 // batches and passes, and wants the bits that each gives alone.
@@ -205,7 +206,12 @@ func (f *failing) Acquire(ctx context.Context, id pager.PageID) (compute.Page, e
 // TestFailureLeavesSequence breaks a pass at every page and wants the
 // sequence to go on as if nothing had been.
 func TestFailureLeavesSequence(t *testing.T) {
-	g := loadGolden(t, "gemma3.q8_0")
+	for _, name := range []string{"gemma3.q8_0", "qwen35.q8_0"} {
+		t.Run(name, func(t *testing.T) { failEverywhere(t, loadGolden(t, name)) })
+	}
+}
+
+func failEverywhere(t *testing.T, g golden) {
 	m := openGolden(t, g, cpuDevice(t, 2), 1)
 	want := logitsOf(t, m, g.tokens, 40)
 	pages := m.decoder.pages

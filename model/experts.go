@@ -11,15 +11,17 @@ import (
 // all rows that chose it; the results go to one slot for each (row, choice),
 // and are summed in the order of the choices, so that a row's sum does not
 // depend on the other rows.
-func (p *pass) experts(f FFN, w *layerWeights) error {
-	d, e, stream := p.d, f.Experts, p.d.stream
+func (p *pass) experts(e Experts, w *layerWeights) error {
+	d, stream := p.d, p.d.stream
 	logits := view(d.scratch.router, p.rows, e.Count)
 	if err := p.linear(logits, p.normed, w.router); err != nil {
 		return err
 	}
 	n := p.rows * e.Used
 	ids, weights := d.scratch.expertIDs.At(0, 4*int64(n)), view(d.scratch.expertWeight, p.rows, e.Used)
-	stream.Route(ids, weights, logits, e.Routing)
+	routing := e.Routing
+	routing.Bias = w.routerBias
+	stream.Route(ids, weights, logits, routing)
 	d.routeIDs = slices.Grow(d.routeIDs[:0], n)[:n]
 	if err := stream.Read(intBytes(d.routeIDs), ids); err != nil {
 		return err
@@ -28,24 +30,69 @@ func (p *pass) experts(f FFN, w *layerWeights) error {
 
 	hidden := view(d.scratch.gateUp, n, 2*e.Hidden)
 	slots := view(d.scratch.slots, n, p.d.spec.Width)
-	for id, x := range w.experts {
+	for id := range w.experts {
 		tokens, targets := d.groups.of(id)
 		if len(tokens) == 0 {
 			continue
 		}
-		in := hidden.RowsAt(d.groups.first(id), len(tokens))
-		for i, m := range x.gateUp {
-			if err := p.matMul(in.ColsAt(i*e.Hidden, m.Rows), m, p.normed, compute.Rows{From: tokens}); err != nil {
-				return err
-			}
-		}
-		gate := in.ColsAt(0, e.Hidden)
-		stream.GatedUnit(gate, gate, in.ColsAt(e.Hidden, e.Hidden), f.Activation)
-		if err := p.matMul(slots, x.down, gate, compute.Rows{To: targets}); err != nil {
+		if err := p.expert(id, e, w, hidden.RowsAt(d.groups.first(id), len(tokens)), slots, tokens, targets); err != nil {
 			return err
 		}
 	}
 	stream.Combine(p.branch, slots, weights)
+	if e.Shared.Hidden > 0 {
+		return p.sharedExpert(e, w)
+	}
+	return nil
+}
+
+// expert computes one expert for the given rows of normed, into its slots.
+func (p *pass) expert(id int, e Experts, w *layerWeights, in, slots compute.Matrix, tokens, targets []int32) error {
+	stream, x := p.d.stream, w.experts[id]
+	for i, m := range x.gateUp {
+		if err := p.matMul(in.ColsAt(i*e.Hidden, m.Rows), m, p.normed, compute.Rows{From: tokens}); err != nil {
+			return err
+		}
+	}
+	gate, up := in.ColsAt(0, e.Hidden), in.ColsAt(e.Hidden, e.Hidden)
+	addBias(stream, gate, w.gateBias, id)
+	addBias(stream, up, w.upBias, id)
+	stream.GatedUnit(gate, gate, up, e.Unit)
+	if w.downBias.IsZero() {
+		return p.matMul(slots, x.down, gate, compute.Rows{To: targets})
+	}
+	// The rows of an expert are not contiguous in slots; branch is still free.
+	out := p.branch.RowsAt(0, len(tokens))
+	if err := p.matMul(out, x.down, gate, compute.Rows{}); err != nil {
+		return err
+	}
+	addBias(stream, out, w.downBias, id)
+	stream.Copy(slots, out, compute.Rows{To: targets})
+	return nil
+}
+
+// addBias adds the row of an expert, if there are any.
+func addBias(stream compute.Stream, x, biases compute.Matrix, expert int) {
+	if !biases.IsZero() {
+		stream.AddRow(x, biases.RowsAt(expert, 1))
+	}
+}
+
+// sharedExpert adds the block that every token goes through.
+func (p *pass) sharedExpert(e Experts, w *layerWeights) error {
+	stream, out := p.d.stream, p.d.scratch.shared.RowsAt(0, p.rows)
+	if err := p.dense(out, e.Shared, &w.shared); err != nil {
+		return err
+	}
+	if e.SharedGate {
+		gate := p.d.scratch.sharedGate.RowsAt(0, p.rows)
+		if err := p.linear(gate, p.normed, w.sharedGate); err != nil {
+			return err
+		}
+		stream.Activate(gate, compute.Sigmoid)
+		stream.ScaleRows(out, gate)
+	}
+	stream.AddScaled(p.branch, out, 1)
 	return nil
 }
 

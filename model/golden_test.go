@@ -42,6 +42,15 @@ var goldens = []struct {
 	{"gemma3.q8_0", true},
 	{"command-r.q8_0", false},
 	{"starcoder2.q8_0", true},
+	{"qwen2moe-experts.q4_0", false},
+	{"qwen35.q8_0", false},
+	{"qwen35moe-experts.q4_0", false},
+	{"qwen3next-experts.q4_0", false},
+	{"minimax-m2-experts.q4_0", false},
+	{"step35-experts.q4_0", false},
+	{"gpt-oss-experts.q4_0", false},
+	{"glm4moe-experts.q4_0", false},
+	{"deepseek2-experts.q4_0", false},
 }
 
 // goldenFile finds a file among the project's own goldens, or among all of

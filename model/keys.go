@@ -94,6 +94,58 @@ func (k *keys) textOr(name, otherwise string) string {
 	return otherwise
 }
 
+// layerTensor is the name of a tensor of layer i.
+func layerTensor(i int, part string) string { return fmt.Sprintf("blk.%d.%s", i, part) }
+
+func errLatent(k *keys, headK int) error {
+	return fmt.Errorf("keys %q %d and %q: no room for a head without position", k.full("attention.key_length_mla"), headK, k.full("rope.dimension_count"))
+}
+
+// boolsPerLayer reads an array of n flags, which files write as booleans or as
+// integers.
+func (k *keys) boolsPerLayer(name string, n int, otherwise func(i int) bool) []bool {
+	flags := make([]bool, n)
+	for i := range flags {
+		flags[i] = otherwise(i)
+	}
+	v, ok := k.meta.Get(k.full(name))
+	if !ok || v.Type() != gguf.TypeArray {
+		return flags
+	}
+	list, err := v.Bools()
+	if err != nil {
+		var numbers []int64
+		if numbers, err = v.Ints(); err != nil {
+			k.fail(fmt.Errorf("key %q: %w", k.full(name), err))
+			return flags
+		}
+		for _, x := range numbers {
+			list = append(list, x != 0)
+		}
+	}
+	if len(list) < n {
+		k.fail(fmt.Errorf("key %q has %d values for %d layers", k.full(name), len(list), n))
+		return flags
+	}
+	copy(flags, list)
+	return flags
+}
+
+// floatsPerLayer reads an array of n numbers; zeros without it.
+func (k *keys) floatsPerLayer(name string, n int) []float64 {
+	values := make([]float64, n)
+	list, ok, err := k.meta.Floats(k.full(name))
+	switch {
+	case err != nil:
+		k.fail(err)
+	case ok && len(list) < n:
+		k.fail(fmt.Errorf("key %q has %d values for %d layers", k.full(name), len(list), n))
+	case ok:
+		copy(values, list)
+	}
+	return values
+}
+
 // perLayer reads a value for each of n layers: an array of n, or one number
 // for all.
 func (k *keys) perLayer(name string, n, otherwise int) []int {

@@ -118,12 +118,16 @@ func (p *Plan) itemize() {
 	}
 }
 
-// Shapes is the KV of each layer.
+// Shapes is what each layer remembers of a sequence.
 func (s *Spec) Shapes() []kvtier.Shape {
 	shapes := make([]kvtier.Shape, len(s.Layers))
 	for i, l := range s.Layers {
+		if l.Delta.ValueHeads > 0 {
+			shapes[i] = kvtier.Shape{State: l.Delta.stateBytes()}
+			continue
+		}
 		a := l.Attention
-		shapes[i] = kvtier.Shape{Heads: a.KVHeads, KDim: a.KDim, VDim: a.VDim, Window: a.Window}
+		shapes[i] = kvtier.Shape{Heads: a.KVHeads, KDim: a.KDim, VDim: a.VDim, VInK: a.Latent.Rank > 0, Window: a.Window}
 	}
 	return shapes
 }

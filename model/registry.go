@@ -23,17 +23,26 @@ type describeOptions struct {
 
 var architectures = map[string]architecture{
 	"command-r":  commandR,
+	"deepseek2":  deepseek2,
 	"gemma2":     gemma2,
 	"gemma3":     gemma3,
+	"glm4moe":    glm4moe,
+	"gpt-oss":    gptOSS,
 	"granite":    granite,
 	"llama":      llama,
+	"minimax-m2": minimaxM2,
 	"mistral3":   mistral3,
 	"phi3":       phi3,
 	"qwen2":      qwen2,
+	"qwen2moe":   qwen2moe,
 	"qwen3":      qwen3,
+	"qwen35":     qwen35,
+	"qwen35moe":  qwen35moe,
 	"qwen3moe":   qwen3moe,
+	"qwen3next":  qwen3next,
 	"smollm3":    smollm3,
 	"starcoder2": starcoder2,
+	"step35":     step35,
 }
 
 // Architectures lists what this build can run, in alphabetical order.
@@ -81,14 +90,23 @@ func (s *Spec) check() error {
 	}
 	for i, l := range s.Layers {
 		a := l.Attention
+		if e := l.FFN.Experts; e.Count > 0 && (e.Used <= 0 || e.Used > e.Count || e.Hidden <= 0) {
+			return fmt.Errorf("layer %d: %d of %d experts of %d", i, e.Used, e.Count, e.Hidden)
+		} else if e.Count == 0 && l.FFN.Hidden <= 0 {
+			return fmt.Errorf("layer %d: a feed-forward block of %d", i, l.FFN.Hidden)
+		}
+		if d := l.Delta; d.ValueHeads > 0 {
+			if d.KeyHeads <= 0 || d.ValueHeads%d.KeyHeads != 0 || d.KeyDim <= 0 || d.ValueDim <= 0 || d.Kernel < 2 {
+				return fmt.Errorf("layer %d: a delta net of %d value heads of %d, %d key heads of %d, kernel %d",
+					i, d.ValueHeads, d.ValueDim, d.KeyHeads, d.KeyDim, d.Kernel)
+			}
+			continue
+		}
 		switch {
 		case a.Heads <= 0 || a.KVHeads <= 0 || a.Heads%a.KVHeads != 0:
 			return fmt.Errorf("layer %d: %d query heads cannot share %d KV heads", i, a.Heads, a.KVHeads)
 		case a.KDim <= 0 || a.VDim <= 0:
 			return fmt.Errorf("layer %d: heads of %d and %d values", i, a.KDim, a.VDim)
-		}
-		if e := l.FFN.Experts; e.Count > 0 && (e.Used <= 0 || e.Used > e.Count) {
-			return fmt.Errorf("layer %d: %d of %d experts", i, e.Used, e.Count)
 		}
 		if a.Rope != NoRope {
 			if n := s.Ropes[a.Rope].Dims; n <= 0 || n%2 != 0 || n > a.KDim {

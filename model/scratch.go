@@ -13,7 +13,9 @@ type scratch struct {
 	buf compute.Buffer
 
 	x, normed, branch compute.Matrix // residual stream, its norm, a branch's result
-	qkv               compute.Matrix // query, key and value side by side
+	qkv               compute.Matrix // query, key and value
+	mixed             compute.Matrix // what becomes of them on the way
+	headGate          compute.Matrix // gates of heads
 	acc               compute.Matrix // attention accumulators
 	heads             compute.Matrix // attention's result
 	ropes             []compute.Matrix
@@ -24,6 +26,8 @@ type scratch struct {
 	expertIDs    compute.Span
 	expertWeight compute.Matrix
 	slots        compute.Matrix // results of experts, in the order of the router
+	shared       compute.Matrix // result of the shared expert
+	sharedGate   compute.Matrix
 
 	selected, logits compute.Matrix
 }
@@ -34,18 +38,39 @@ const logitRows = 32
 // layout describes the scratch of passes of at most batch rows; sizes are
 // those of the largest layer.
 func layout(s *Spec, batch int) (*scratch, int64) {
-	var qkv, acc, heads, gateUp, slots, experts int
+	var qkv, mixed, gates, acc, heads, gateUp, slots, experts, shared int
 	temperature := false
 	for _, l := range s.Layers {
-		a, f := l.Attention, l.FFN
-		qkv = max(qkv, a.Heads*a.KDim+a.KVHeads*(a.KDim+a.VDim))
-		acc = max(acc, a.Heads*(a.VDim+2))
-		heads = max(heads, a.Heads*a.VDim)
+		a, f, d := l.Attention, l.FFN, l.Delta
+		switch {
+		case d.ValueHeads > 0:
+			qkv = max(qkv, d.channels())
+			mixed = max(mixed, d.channels())
+			gates = max(gates, 2*2*d.ValueHeads)
+			heads = max(heads, 2*d.ValueHeads*d.ValueDim)
+		case a.Latent.Rank > 0:
+			qkv = max(qkv, a.Heads*(a.Latent.NoPE+a.Latent.RoPE)+a.Latent.Rank+a.Latent.RoPE)
+			mixed = max(mixed, a.Heads*a.KDim, a.Latent.QRank)
+			acc = max(acc, a.Heads*(a.VDim+2))
+			heads = max(heads, a.Heads*(a.VDim+a.Latent.VDim))
+		default:
+			qkv = max(qkv, a.Heads*a.KDim+a.KVHeads*(a.KDim+a.VDim))
+			if a.Gate == GateFull {
+				mixed = max(mixed, 2*a.Heads*a.KDim)
+			} else if a.Gate == GatePerHead {
+				gates = max(gates, a.Heads)
+			}
+			acc = max(acc, a.Heads*(a.VDim+2))
+			heads = max(heads, a.Heads*a.VDim)
+		}
 		temperature = temperature || a.Temperature.Scale != 0
-		if f.Experts.Count > 0 {
-			slots = max(slots, f.Experts.Used)
-			experts = max(experts, f.Experts.Count)
-			gateUp = max(gateUp, f.Experts.Used*2*f.Experts.Hidden)
+		if e := f.Experts; e.Count > 0 {
+			slots = max(slots, e.Used)
+			experts = max(experts, e.Count)
+			gateUp = max(gateUp, e.Used*2*e.Hidden, e.Shared.width())
+			if e.Shared.Hidden > 0 {
+				shared = s.Width
+			}
 		} else {
 			gateUp = max(gateUp, f.width())
 		}
@@ -61,9 +86,10 @@ func layout(s *Spec, batch int) (*scratch, int64) {
 	}
 	sc := &scratch{
 		x: matrix(batch, s.Width), normed: matrix(batch, s.Width), branch: matrix(batch, s.Width),
-		qkv: matrix(batch, qkv), acc: matrix(batch, acc), heads: matrix(batch, heads),
+		qkv: matrix(batch, qkv), mixed: matrix(batch, mixed), headGate: matrix(batch, gates), acc: matrix(batch, acc), heads: matrix(batch, heads),
 		gateUp: matrix(batch, gateUp),
 		router: matrix(batch, experts), expertWeight: matrix(batch, slots), slots: matrix(batch*slots, s.Width),
+		shared: matrix(batch, shared), sharedGate: matrix(batch, min(shared, 1)),
 		selected: matrix(min(batch, logitRows), s.Width), logits: matrix(min(batch, logitRows), s.Vocab),
 	}
 	sc.expertIDs = compute.Span{Off: take(4 * int64(batch) * int64(slots)), N: 4 * int64(batch) * int64(slots)}
@@ -77,12 +103,15 @@ func layout(s *Spec, batch int) (*scratch, int64) {
 }
 
 // width is the columns of gate and up side by side.
-func (f FFN) width() int {
+func (f Block) width() int {
 	if f.Gated {
 		return 2 * f.Hidden
 	}
 	return f.Hidden
 }
+
+// channels is the columns of query, key and value of a delta net.
+func (d Delta) channels() int { return 2*d.KeyHeads*d.KeyDim + d.ValueHeads*d.ValueDim }
 
 // newScratch allocates what layout describes.
 func newScratch(dev compute.Device, s *Spec, batch int) (*scratch, error) {
@@ -93,8 +122,8 @@ func newScratch(dev compute.Device, s *Spec, batch int) (*scratch, error) {
 	}
 	sc.buf = buf
 	for _, m := range []*compute.Matrix{
-		&sc.x, &sc.normed, &sc.branch, &sc.qkv, &sc.acc, &sc.heads, &sc.temperature, &sc.gateUp,
-		&sc.router, &sc.expertWeight, &sc.slots, &sc.selected, &sc.logits,
+		&sc.x, &sc.normed, &sc.branch, &sc.qkv, &sc.mixed, &sc.headGate, &sc.acc, &sc.heads, &sc.temperature, &sc.gateUp,
+		&sc.router, &sc.expertWeight, &sc.slots, &sc.shared, &sc.sharedGate, &sc.selected, &sc.logits,
 	} {
 		m.Buf = buf
 	}
@@ -111,4 +140,26 @@ func view(m compute.Matrix, rows, cols int) compute.Matrix {
 		panic(fmt.Sprintf("model: %dx%d values in scratch of %dx%d", rows, cols, m.Rows, m.Stride))
 	}
 	return compute.Matrix{Buf: m.Buf, Off: m.Off, Rows: rows, Cols: cols, Stride: cols}
+}
+
+// flat views the memory of m as one row, to be cut by carve.
+func flat(m compute.Matrix) compute.Matrix {
+	return compute.Matrix{Buf: m.Buf, Off: m.Off, Rows: 1, Cols: m.Rows * m.Stride, Stride: m.Rows * m.Stride}
+}
+
+// carve takes packed rows by cols values from the beginning of a flat view.
+func carve(m *compute.Matrix, rows, cols int) compute.Matrix {
+	v := m.ColsAt(0, rows*cols)
+	*m = m.ColsAt(rows*cols, m.Cols-rows*cols)
+	return compute.Matrix{Buf: v.Buf, Off: v.Off, Rows: rows, Cols: cols, Stride: cols}
+}
+
+// byHead views packed rows of heads side by side as one row for each head.
+func byHead(m compute.Matrix, heads int) compute.Matrix {
+	if m.Stride != m.Cols {
+		panic("model: heads of a view with gaps")
+	}
+	m.Rows, m.Cols = m.Rows*heads, m.Cols/heads
+	m.Stride = m.Cols
+	return m
 }

@@ -24,6 +24,10 @@ type Spec struct {
 
 	Ropes  []Rope // what layers refer to
 	Layers []Layer
+
+	// Extra are layers of the file after those of Layers, which predict
+	// further tokens (multi-token prediction) and are not part of the trunk.
+	Extra int
 }
 
 // NormKind is the normalization that an architecture uses throughout.
@@ -35,9 +39,11 @@ const (
 	LayerNorm
 )
 
-// Layer is one transformer layer.
+// Layer is one transformer layer: it mixes tokens by attention or, if Delta
+// has heads, by a gated delta net.
 type Layer struct {
 	Attention Attention
+	Delta     Delta
 	FFN       FFN
 	// Parallel layers feed attention and FFN with the same normalized input
 	// (Wang and Komatsuzaki, GPT-J).
@@ -57,6 +63,42 @@ type Attention struct {
 	QKNorm         QKNorm
 	// Temperature makes queries sharper with their position.
 	Temperature Temperature
+	// Gate multiplies the result by the sigmoid of a projection.
+	Gate Gate
+	// Sinks are learned scores that take weight and have no value.
+	Sinks bool
+	// Latent attention keeps a compressed vector of each token in place of
+	// keys and values. KDim and VDim are then those of the absorbed form.
+	Latent Latent
+}
+
+// Gate says how the result of attention is gated.
+type Gate int
+
+// The gates of attention.
+const (
+	GateNone    Gate = iota
+	GatePerHead      // one value for each head (Step 3.5)
+	GateFull         // one for each value; it comes with the query, head by head (Qwen3-Next)
+)
+
+// Latent describes multi-head latent attention (DeepSeek-V2) in its absorbed
+// form: one KV head whose key is the normalized latent of Rank values and
+// RoPE rotated ones, and whose value is the latent.
+type Latent struct {
+	QRank, Rank int // of the compressed query (0: not compressed), and of the latent
+	NoPE, RoPE  int // values of a head's query without and with position
+	VDim        int // values of a head after the latent is expanded
+}
+
+// Delta describes a gated delta net. ValueHeads 0: none.
+type Delta struct {
+	KeyHeads, ValueHeads int
+	KeyDim, ValueDim     int
+	Kernel               int  // width of the convolution before it
+	Grouped              bool // see compute.DeltaNet
+	// Fused files have one tensor for alpha and beta, key head by key head.
+	Fused bool
 }
 
 // NoRope is the Rope of a layer without position embedding.
@@ -68,7 +110,8 @@ type QKNorm int
 // The ways to normalize queries and keys.
 const (
 	QKNone    QKNorm = iota
-	QKPerHead        // each head, if the file has the weights
+	QKPerHead        // each head
+	QKWhole          // all heads together
 )
 
 // Temperature scales a query at position p by
@@ -79,20 +122,32 @@ type Temperature struct {
 	Length int
 }
 
-// FFN describes a feed-forward block: down(f(gate x) * up x) if Gated, and
-// down(f(up x)) otherwise.
+// FFN describes the feed-forward part of a layer: a block, or a mixture of
+// experts.
 type FFN struct {
-	Hidden     int
-	Gated      bool
-	Activation compute.Activation
-	Experts    Experts
+	Block
+	Experts Experts
+}
+
+// Block is down(f(gate x) * up x) if Gated, and down(f(up x)) otherwise.
+type Block struct {
+	Hidden int
+	Gated  bool
+	Unit   compute.Gated // Unit.F is the activation of a block without gate, too
 }
 
 // Experts describes a mixture of experts. Count 0: a dense block.
 type Experts struct {
 	Count, Used int
 	Hidden      int
+	Unit        compute.Gated
 	Routing     compute.Routing // Bias is bound when the weights are
+	Bias        bool            // the router has one for its choice
+	// Shared is a dense block that every token goes through besides; Hidden
+	// 0: none.
+	Shared Block
+	// SharedGate multiplies its result by the sigmoid of a projection.
+	SharedGate bool
 }
 
 // Rope describes one rotary position embedding.
@@ -101,7 +156,8 @@ type Rope struct {
 	Base    float64
 	Halves  bool    // pairs (i, i+Dims/2); otherwise (2i, 2i+1)
 	Scaling Scaling // of positions, for contexts beyond the trained one
-	// Factors names a tensor of Dims/2 values that divide the frequencies.
+	// Factors names a tensor of Dims/2 values, or more, that divide the
+	// frequencies.
 	Factors string
 }
 

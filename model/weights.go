@@ -26,13 +26,50 @@ type weights struct {
 
 type layerWeights struct {
 	attnNorm, attnPost, ffnNorm, ffnPost compute.Norm
-	qkv                                  projections // query, key, value
-	qNorm, kNorm                         compute.Norm
-	output                               linear
-	gateUp                               projections // gate (if gated), up
-	down                                 linear
-	router                               linear
-	experts                              []expert
+
+	qkv          projections // query (with its gate, if full), key, value
+	qNorm, kNorm compute.Norm
+	gate         linear // of heads
+	sinks        compute.Matrix
+	output       linear
+	latent       latentWeights
+	delta        deltaWeights
+
+	dense      block
+	router     linear
+	routerBias compute.Matrix
+	experts    []expert
+	shared     block
+	sharedGate linear
+	// Biases of experts, one row for each.
+	gateBias, upBias, downBias compute.Matrix
+}
+
+// block is a feed-forward block.
+type block struct {
+	gateUp projections // gate (if gated), up
+	down   linear
+}
+
+// latentWeights are those of latent attention; keyUp and valueUp have a matrix
+// for each head.
+type latentWeights struct {
+	queryDown      linear
+	queryNorm      compute.Norm
+	query          linear
+	kvDown         linear
+	kvNorm         compute.Norm
+	keyUp, valueUp []*pager.Matrix
+}
+
+// deltaWeights are those of a gated delta net.
+type deltaWeights struct {
+	qkv, z      linear
+	alpha, beta linear // alpha is nil if beta holds both
+	conv        compute.Matrix
+	a, dtBias   compute.Matrix
+	norm        compute.Norm
+	output      linear
 }
 
 // projections are matrices with a common input, whose results stand side by
@@ -64,53 +101,138 @@ func bind(s *Spec, f *gguf.File) (*weights, error) {
 	}
 	for _, r := range s.Ropes {
 		if r.Factors != "" {
-			b.take(r.Factors, r.Dims/2) // the host makes tables of them
+			b.factors(r)
 		}
 	}
-	if err := b.finish(ignored); err != nil {
+	if err := b.finish(func(name string) bool { return ignored(s, name) }); err != nil {
 		return nil, err
 	}
 	w.catalog, w.vectors = b.catalog, b.vectors
 	return w, nil
 }
 
+// factors checks the tensor of a RoPE, which the host makes tables of.
+func (b *binder) factors(r Rope) {
+	if t, ok := b.file.Tensor(r.Factors); !ok || t.Elements() < int64(r.Dims/2) || !t.Type.CanDequantize() {
+		b.fail(fmt.Errorf("tensor %q with %d factors of RoPE is missing or too short", r.Factors, r.Dims/2))
+	}
+	b.used[r.Factors] = true
+}
+
 // ignored names tensors that a file may hold without being used: the other
-// of two sets of RoPE factors, tables that old converters left, and the head
-// of a classifier, which has no part in text.
-func ignored(name string) bool {
-	return strings.HasPrefix(name, "cls.") || strings.HasPrefix(name, "rope_factors_") || name == "rope_freqs.weight" || strings.HasSuffix(name, ".attn_rot_embd") ||
-		strings.HasSuffix(name, ".attention.rotary_emb.inv_freq")
+// of two sets of RoPE factors, tables that old converters left, the head of a
+// classifier, layers that predict further tokens, and forms of a tensor that
+// the file has in another form as well.
+func ignored(s *Spec, name string) bool {
+	var layer int
+	if n, _ := fmt.Sscanf(name, "blk.%d.", &layer); n == 1 && layer >= len(s.Layers) && layer < len(s.Layers)+s.Extra {
+		return true
+	}
+	for _, prefix := range []string{"cls.", "rope_factors_", "rope_freqs."} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	for _, suffix := range []string{".attn_rot_embd", ".attention.rotary_emb.inv_freq"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *binder) layer(s *Spec, w *layerWeights, i int) {
-	l, a := s.Layers[i], s.Layers[i].Attention
-	name := func(part string) string { return fmt.Sprintf("blk.%d.%s", i, part) }
+	l := s.Layers[i]
+	name := func(part string) string { return layerTensor(i, part) }
 
 	b.norm(&w.attnNorm, s, name("attn_norm"), s.Width)
-	if !l.Parallel {
+	switch {
+	case l.Parallel:
+	case b.has(name("ffn_norm.weight")):
 		b.norm(&w.ffnNorm, s, name("ffn_norm"), s.Width)
+	default:
+		b.norm(&w.ffnNorm, s, name("post_attention_norm"), s.Width)
 	}
 	if l.PostNorms {
 		b.norm(&w.attnPost, s, name("post_attention_norm"), s.Width)
 		b.norm(&w.ffnPost, s, name("post_ffw_norm"), s.Width)
 	}
 
-	if q, k, v := a.Heads*a.KDim, a.KVHeads*a.KDim, a.KVHeads*a.VDim; b.has(name("attn_qkv.weight")) {
+	switch {
+	case l.Delta.ValueHeads > 0:
+		b.delta(s, &w.delta, l.Delta, name)
+	case l.Attention.Latent.Rank > 0:
+		b.latent(s, w, l.Attention, name)
+	default:
+		b.attention(s, w, l.Attention, name)
+	}
+	if l.FFN.Experts.Count > 0 {
+		b.experts(s, w, l.FFN.Experts, name)
+	} else {
+		b.dense(s, &w.dense, l.FFN.Block, name, "")
+	}
+}
+
+func (b *binder) attention(s *Spec, w *layerWeights, a Attention, name func(string) string) {
+	q, k, v := a.Heads*a.KDim, a.KVHeads*a.KDim, a.KVHeads*a.VDim
+	if a.Gate == GateFull {
+		q *= 2
+	}
+	if b.has(name("attn_qkv.weight")) {
 		b.projections(&w.qkv, []string{name("attn_qkv")}, []int{q + k + v}, s.Width)
 	} else {
 		b.projections(&w.qkv, []string{name("attn_q"), name("attn_k"), name("attn_v")}, []int{q, k, v}, s.Width)
 	}
-	if a.QKNorm == QKPerHead {
+	switch a.QKNorm {
+	case QKPerHead:
 		b.headNorm(&w.qNorm, s, name("attn_q_norm"), a.KDim, a.Heads)
 		b.headNorm(&w.kNorm, s, name("attn_k_norm"), a.KDim, a.KVHeads)
+	case QKWhole:
+		b.norm(&w.qNorm, s, name("attn_q_norm"), q)
+		b.norm(&w.kNorm, s, name("attn_k_norm"), k)
+	}
+	if a.Gate == GatePerHead {
+		b.linear(&w.gate, name("attn_gate"), a.Heads, s.Width)
+	}
+	if a.Sinks {
+		b.vector(&w.sinks, name("attn_sinks.weight"), a.Heads)
 	}
 	b.linear(&w.output, name("attn_output"), s.Width, a.Heads*a.VDim)
+}
 
-	if l.FFN.Experts.Count > 0 {
-		b.experts(s, w, l.FFN.Experts, name)
+func (b *binder) latent(s *Spec, w *layerWeights, a Attention, name func(string) string) {
+	l, lw := a.Latent, &w.latent
+	q := a.Heads * (l.NoPE + l.RoPE)
+	if l.QRank > 0 {
+		b.linear(&lw.queryDown, name("attn_q_a"), l.QRank, s.Width)
+		b.norm(&lw.queryNorm, s, name("attn_q_a_norm"), l.QRank)
+		b.linear(&lw.query, name("attn_q_b"), q, l.QRank)
 	} else {
-		b.dense(s, w, l.FFN, name)
+		b.linear(&lw.query, name("attn_q"), q, s.Width)
 	}
+	b.linear(&lw.kvDown, name("attn_kv_a_mqa"), l.Rank+l.RoPE, s.Width)
+	b.norm(&lw.kvNorm, s, name("attn_kv_a_norm"), l.Rank)
+	lw.keyUp = b.stack(name("attn_k_b.weight"), l.Rank, l.NoPE, a.Heads)
+	lw.valueUp = b.stack(name("attn_v_b.weight"), l.VDim, l.Rank, a.Heads)
+	b.linear(&w.output, name("attn_output"), s.Width, a.Heads*l.VDim)
+}
+
+func (b *binder) delta(s *Spec, w *deltaWeights, d Delta, name func(string) string) {
+	keys, values := d.KeyHeads*d.KeyDim, d.ValueHeads*d.ValueDim
+	b.linear(&w.qkv, name("attn_qkv"), 2*keys+values, s.Width)
+	b.linear(&w.z, name("attn_gate"), values, s.Width)
+	if d.Fused {
+		b.linear(&w.beta, name("ssm_ba"), 2*d.ValueHeads, s.Width)
+		b.used[name("ssm_in.weight")] = true // holds attn_qkv and attn_gate again, in another order
+	} else {
+		b.linear(&w.alpha, name("ssm_alpha"), d.ValueHeads, s.Width)
+		b.linear(&w.beta, name("ssm_beta"), d.ValueHeads, s.Width)
+	}
+	b.vector(&w.conv, name("ssm_conv1d.weight"), d.Kernel, 2*keys+values)
+	b.vector(&w.a, name("ssm_a"), d.ValueHeads)
+	b.vector(&w.dtBias, name("ssm_dt.bias"), d.ValueHeads)
+	b.norm(&w.norm, s, name("ssm_norm"), d.ValueDim)
+	b.linear(&w.output, name("ssm_out"), s.Width, values)
 }
 
 func (b *binder) projections(p *projections, names []string, rows []int, cols int) {
@@ -120,20 +242,37 @@ func (b *binder) projections(p *projections, names []string, rows []int, cols in
 	}
 }
 
-func (b *binder) dense(s *Spec, w *layerWeights, f FFN, name func(string) string) {
+// dense binds a block whose tensors end in suffix.
+func (b *binder) dense(s *Spec, w *block, f Block, name func(string) string, suffix string) {
+	gate, up := name("ffn_gate"+suffix), name("ffn_up"+suffix)
 	switch {
 	case !f.Gated:
-		b.projections(&w.gateUp, []string{name("ffn_up")}, []int{f.Hidden}, s.Width)
-	case b.has(name("ffn_gate.weight")):
-		b.projections(&w.gateUp, []string{name("ffn_gate"), name("ffn_up")}, []int{f.Hidden, f.Hidden}, s.Width)
+		b.projections(&w.gateUp, []string{up}, []int{f.Hidden}, s.Width)
+	case b.has(gate + ".weight"):
+		b.projections(&w.gateUp, []string{gate, up}, []int{f.Hidden, f.Hidden}, s.Width)
 	default: // fused, the gate first
-		b.projections(&w.gateUp, []string{name("ffn_up")}, []int{2 * f.Hidden}, s.Width)
+		b.projections(&w.gateUp, []string{up}, []int{2 * f.Hidden}, s.Width)
 	}
-	b.linear(&w.down, name("ffn_down"), s.Width, f.Hidden)
+	b.linear(&w.down, name("ffn_down"+suffix), s.Width, f.Hidden)
 }
 
 func (b *binder) experts(s *Spec, w *layerWeights, e Experts, name func(string) string) {
 	b.linear(&w.router, name("ffn_gate_inp"), e.Count, s.Width)
+	if e.Bias {
+		b.vector(&w.routerBias, name("exp_probs_b.bias"), e.Count)
+	}
+	if e.Shared.Hidden > 0 {
+		b.dense(s, &w.shared, e.Shared, name, "_shexp")
+		if e.SharedGate {
+			b.linear(&w.sharedGate, name("ffn_gate_inp_shexp"), 1, s.Width)
+		}
+	}
+	for _, part := range []string{"ffn_gate", "ffn_up", "ffn_down"} {
+		b.used[name(part+".weight")] = true // a file may have a dense block beside the experts
+	}
+	b.optional(&w.gateBias, name("ffn_gate_exps.bias"), e.Hidden, e.Count)
+	b.optional(&w.upBias, name("ffn_up_exps.bias"), e.Hidden, e.Count)
+	b.optional(&w.downBias, name("ffn_down_exps.bias"), s.Width, e.Count)
 	var inputs [][]*pager.Matrix
 	if b.has(name("ffn_gate_up_exps.weight")) {
 		inputs = [][]*pager.Matrix{b.stack(name("ffn_gate_up_exps.weight"), 2*e.Hidden, s.Width, e.Count)}

@@ -8,16 +8,16 @@ import (
 )
 
 func (s *stream) StoreKV(l compute.KVLayout, k, v compute.Matrix, seqs []compute.KVRun) {
-	require(k.Cols == l.Heads*l.KDim && v.Cols == l.Heads*l.VDim && k.Rows == v.Rows,
+	require(k.Cols == l.Heads*l.KDim && (l.VInK || v.Cols == l.Heads*l.VDim && k.Rows == v.Rows),
 		"StoreKV of %dx%d and %dx%d", k.Rows, k.Cols, v.Rows, v.Cols)
 	for _, run := range seqs {
 		s.parallel(run.Count, func(worker, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				page, token := pageOf(l, run, run.Pos+i)
-				kRow := bytesOf(page.At(int64(token)*l.KRow(), l.KRow()))
-				vRow := bytesOf(page.At(int64(l.BlockTokens)*l.KRow()+int64(token)*l.VRow(), l.VRow()))
-				s.storeHeads(worker, l.KType, kRow, row(k, run.Row+i), l.KDim)
-				s.storeHeads(worker, l.VType, vRow, row(v, run.Row+i), l.VDim)
+				s.storeHeads(worker, l.KType, bytesOf(page.At(l.KAt(token, 0), l.KRow())), row(k, run.Row+i), l.KDim)
+				if !l.VInK {
+					s.storeHeads(worker, l.VType, bytesOf(page.At(l.VAt(token, 0), l.VRow())), row(v, run.Row+i), l.VDim)
+				}
 			}
 		})
 	}
@@ -183,11 +183,9 @@ func (w *spanWorker) load(run compute.KVRun, head, begin, stop int) {
 	w.first = begin
 	for pos := begin; pos < stop; pos++ {
 		page, token := pageOf(l, run, pos)
-		k := int64(token)*l.KRow() + int64(head)*l.KHeadBytes
-		v := int64(l.BlockTokens)*l.KRow() + int64(token)*l.VRow() + int64(head)*l.VHeadBytes
 		i := pos - begin
-		tensor.Dequantize(l.KType, w.keys[i*w.kDim:][:w.kDim], bytesOf(page.At(k, l.KHeadBytes)))
-		tensor.Dequantize(l.VType, w.vals[i*w.vDim:][:w.vDim], bytesOf(page.At(v, l.VHeadBytes)))
+		tensor.Dequantize(l.KType, w.keys[i*w.kDim:][:w.kDim], bytesOf(page.At(l.KAt(token, head), l.KHeadBytes)))
+		tensor.Dequantize(l.VType, w.vals[i*w.vDim:][:w.vDim], bytesOf(page.At(l.VAt(token, head), l.VHeadBytes)))
 	}
 }
 

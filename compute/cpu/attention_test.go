@@ -24,7 +24,7 @@ func drawAttention(t *rapid.T, longest int) attentionCase {
 	kt := rapid.SampledFrom([]tensor.Type{tensor.F32, tensor.F16}).Draw(t, "K type")
 	vt := rapid.SampledFrom([]tensor.Type{tensor.F32, tensor.F16}).Draw(t, "V type")
 	block := rapid.SampledFrom([]int{4, 64, 256}).Draw(t, "block")
-	l, err := compute.NewKVLayout(kvHeads, 1+r.IntN(12), 1+r.IntN(12), kt, vt, block)
+	l, err := compute.NewKVLayout(kvHeads, 1+r.IntN(12), 1+r.IntN(12), false, kt, vt, block)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -240,7 +240,7 @@ func TestElementwise(t *testing.T) {
 		{"Softcap", func(x compute.Matrix) { b.s.Softcap(x, 2) }, each(func(v float64) float64 { return 2 * math.Tanh(v/2) })},
 		{"SiLU", func(x compute.Matrix) { b.s.Activate(x, compute.SiLU) }, each(silu)},
 		{"GELU", func(x compute.Matrix) { b.s.Activate(x, compute.GELU) }, each(gelu)},
-		{"GatedUnit", func(x compute.Matrix) { b.s.GatedUnit(x, x, m(), compute.SiLU) }, each(func(v float64) float64 { return v * silu(v) })},
+		{"GatedUnit", func(x compute.Matrix) { b.s.GatedUnit(x, x, m(), compute.Gated{F: compute.SiLU}) }, each(func(v float64) float64 { return v * silu(v) })},
 		{"Copy", func(x compute.Matrix) { b.s.Copy(x, m(), compute.Rows{From: []int32{1, 0}}) }, []float32{.5, 0, -4, 1, -2, 3}},
 		{"RMSNorm", func(x compute.Matrix) {
 			b.s.Norm(x, x, compute.Norm{Weight: b.matrix(1, 3, []float32{1, 2, 1}), Eps: 0})

@@ -104,23 +104,41 @@ func (s *stream) Activate(x compute.Matrix, f compute.Activation) {
 	})
 }
 
-func (s *stream) GatedUnit(dst, gate, up compute.Matrix, f compute.Activation) {
+func (s *stream) GatedUnit(dst, gate, up compute.Matrix, g compute.Gated) {
 	require(dst.Rows == gate.Rows && dst.Cols == gate.Cols, "GatedUnit of %dx%d to %dx%d", gate.Rows, gate.Cols, dst.Rows, dst.Cols)
-	act := activation(f)
+	act := activation(g.F)
+	gateLimit, limit, upLimit := limitOr(g.GateLimit), limitOr(g.Limit), limitOr(g.UpLimit)
 	s.parallel(dst.Rows, func(_, lo, hi int) {
 		for r := lo; r < hi; r++ {
-			d, g, u := row(dst, r), row(gate, r), row(up, r)
+			d, x, u := row(dst, r), row(gate, r), row(up, r)
 			for i := range d {
-				d[i] = float32(act(float64(g[i])) * float64(u[i]))
+				f := min(act(min(float64(x[i]), gateLimit)), limit)
+				d[i] = float32(f * (max(min(float64(u[i]), upLimit), -upLimit) + float64(g.UpBias)))
 			}
 		}
 	})
 }
 
+// limitOr is the limit, or no limit if it is zero.
+func limitOr(limit float32) float64 {
+	if limit == 0 {
+		return math.Inf(1)
+	}
+	return float64(limit)
+}
+
+func sigmoid(v float64) float64 { return 1 / (1 + math.Exp(-v)) }
+
 func activation(f compute.Activation) func(float64) float64 {
 	switch f {
 	case compute.SiLU:
 		return func(v float64) float64 { return v / (1 + math.Exp(-v)) }
+	case compute.QuickGELU:
+		return func(v float64) float64 { return v * sigmoid(1.702*v) }
+	case compute.Sigmoid:
+		return sigmoid
+	case compute.SquaredReLU:
+		return func(v float64) float64 { return max(v, 0) * max(v, 0) }
 	case compute.GELU:
 		return func(v float64) float64 {
 			inner := math.Sqrt(2/math.Pi) * (v + float64(0.044715*v*v*v))

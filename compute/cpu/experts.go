@@ -27,7 +27,7 @@ func route(ids []int32, weights, logits []float32, values []float64, p compute.R
 		softmax(values)
 	case compute.GateSigmoid:
 		for i, v := range values {
-			values[i] = 1 / (1 + math.Exp(-v))
+			values[i] = sigmoid(v)
 		}
 	case compute.GateSoftmaxSelected:
 	default:

@@ -82,10 +82,10 @@ func (s *stream) Activate(x compute.Matrix, f compute.Activation) {
 	o.then(func() { s.inner.Activate(x, f) })
 }
 
-func (s *stream) GatedUnit(dst, gate, up compute.Matrix, f compute.Activation) {
+func (s *stream) GatedUnit(dst, gate, up compute.Matrix, g compute.Gated) {
 	o := s.op()
 	dst, gate, up = o.matrix(dst), o.matrix(gate), o.matrix(up)
-	o.then(func() { s.inner.GatedUnit(dst, gate, up, f) })
+	o.then(func() { s.inner.GatedUnit(dst, gate, up, g) })
 }
 
 func (s *stream) Rotate(x compute.Matrix, p compute.Rotation) {
@@ -122,6 +122,21 @@ func (s *stream) FinishAttention(out, acc compute.Matrix, a compute.Attention) {
 	o := s.op()
 	out, acc, a = o.matrix(out), o.matrix(acc), o.attention(a)
 	o.then(func() { s.inner.FinishAttention(out, acc, a) })
+}
+
+func (s *stream) Conv(dst, x, kernel compute.Matrix, seqs []compute.StateRun) {
+	o := s.op()
+	dst, x, kernel, seqs = o.matrix(dst), o.matrix(x), o.matrix(kernel), o.states(seqs)
+	o.then(func() { s.inner.Conv(dst, x, kernel, seqs) })
+}
+
+func (s *stream) DeltaNet(dst compute.Matrix, p compute.DeltaNet, seqs []compute.StateRun) {
+	o := s.op()
+	dst, seqs = o.matrix(dst), o.states(seqs)
+	for _, m := range []*compute.Matrix{&p.Q, &p.K, &p.V, &p.Alpha, &p.Beta, &p.A, &p.DtBias} {
+		*m = o.matrix(*m)
+	}
+	o.then(func() { s.inner.DeltaNet(dst, p, seqs) })
 }
 
 func (s *stream) Route(ids compute.Span, weights, logits compute.Matrix, p compute.Routing) {

@@ -137,6 +137,14 @@ func (o *operation) runs(seqs []compute.KVRun) []compute.KVRun {
 	return seqs
 }
 
+func (o *operation) states(seqs []compute.StateRun) []compute.StateRun {
+	seqs = slices.Clone(seqs)
+	for i := range seqs {
+		seqs[i].From, seqs[i].To = o.span(seqs[i].From), o.span(seqs[i].To)
+	}
+	return seqs
+}
+
 func (o *operation) attention(a compute.Attention) compute.Attention {
 	a.Sinks = o.matrix(a.Sinks)
 	return a
