@@ -1,0 +1,105 @@
+package gemm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"gorun/tensor"
+)
+
+// le is the byte order of prepared rows and of tiles.
+var le = binary.LittleEndian
+
+// activationBlock is the number of activations that share a scale.
+const activationBlock = 32
+
+// ActivationBytes is the size of one prepared row of cols activations for
+// weights of type t.
+func ActivationBytes(t tensor.Type, cols int) int { return FormOf(t).activationBytes(cols) }
+
+func (f Form) activationBytes(cols int) int {
+	if f.group == 0 {
+		return 4 * roundUp(cols, lanes)
+	}
+	return cols / activationBlock * f.blockBytes()
+}
+
+// PrepareRow makes dst, ActivationBytes long, of one row of activations that
+// is to be multiplied with weights of type t. A block with a NaN or an
+// infinity in it makes every product NaN. A block of values below 2^-110 is
+// taken as zero.
+func PrepareRow(t tensor.Type, dst []byte, x []float32) {
+	f := FormOf(t)
+	require(len(dst) == f.activationBytes(len(x)), "PrepareRow of %d values to %d bytes", len(x), len(dst))
+	if f.group == 0 {
+		prepareFloats(dst, x)
+		return
+	}
+	require(len(x)%activationBlock == 0, "PrepareRow of %d values", len(x))
+	if len(x) > 0 {
+		current.Load().quantize[f](dst, x)
+	}
+}
+
+func prepareFloats(dst []byte, x []float32) {
+	for i, v := range x {
+		le.PutUint32(dst[4*i:], math.Float32bits(v))
+	}
+	clear(dst[4*len(x):])
+}
+
+// quantizeGeneric returns the quantizer of a form in plain Go.
+func quantizeGeneric(f Form) quantizeFunc {
+	return func(dst []byte, x []float32) {
+		for len(x) > 0 {
+			quantizeBlock(f, dst[:f.blockBytes()], (*[activationBlock]float32)(x))
+			dst, x = dst[f.blockBytes():], x[activationBlock:]
+		}
+	}
+}
+
+func quantizeBlock(f Form, dst []byte, x *[activationBlock]float32) {
+	const (
+		infinity = 0xff << 23
+		tiny     = (127 - 110) << 23 // 2^-110
+		magic    = 3 << 22           // its ulp is 1: adding it rounds to an integer
+	)
+	var top uint32 // as bits, absolute values are in order, NaNs the largest
+	for _, v := range x {
+		top = max(top, math.Float32bits(v)&^(1<<31))
+	}
+	var scale, inverse float32
+	switch {
+	case top >= infinity:
+		scale = float32(math.NaN())
+	case top >= tiny:
+		scale = math.Float32frombits(top) / 127
+		inverse = 127 / math.Float32frombits(top)
+	}
+	var sums [2]int32
+	for i, v := range x {
+		var q int8
+		if inverse != 0 {
+			q = int8(math.Float32bits(float32(v*inverse) + magic))
+		}
+		dst[i] = byte(q)
+		sums[i/f.group] += int32(q)
+	}
+	le.PutUint32(dst[32:], math.Float32bits(scale))
+	for g, sum := range sums[:activationBlock/f.group] {
+		v := uint32(-f.bias * sum)
+		if f.min {
+			v = math.Float32bits(scale * float32(sum))
+		}
+		le.PutUint32(dst[36+4*g:], v)
+	}
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+func require(ok bool, format string, args ...any) {
+	if !ok {
+		panic("gemm: " + fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,184 @@
+package gemm
+
+import (
+	"math/bits"
+	"sync"
+
+	"gorun/tensor"
+)
+
+// The decoders of the i-quants and of 4-bit floats; package tensor describes
+// the layouts.
+
+// iq4Levels are the levels of iq4_nl and iq4_xs with a bias of 128.
+var iq4Levels = [16]uint8{1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}
+
+func decodeIQ4_NL(u []uint8, s, _ []float32, src []byte) {
+	s[0] = half(src)
+	levels(u, src[2:], &iq4Levels)
+}
+
+func decodeIQ4_XS(u []uint8, s, _ []float32, src []byte) {
+	d, top, low := half(src), le.Uint16(src[2:]), le.Uint32(src[4:])
+	for g := range s {
+		s[g] = d * float32(int32(low>>(4*g)&15|uint32(top>>(2*g)&3)<<4)-32)
+		levels(u[32*g:][:32], src[8+16*g:], &iq4Levels)
+	}
+}
+
+// mxfp4Levels are twice the values of E2M1 with a bias of 12.
+var mxfp4Levels = [16]uint8{12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0}
+
+func decodeMXFP4(u []uint8, s, _ []float32, src []byte) {
+	s[0] = halfE8M0(src[0])
+	levels(u, src[1:], &mxfp4Levels)
+}
+
+// levels replaces nibbles by entries of a table.
+func levels(u []uint8, src []byte, table *[16]uint8) {
+	nibbles(u, src)
+	for k, v := range u {
+		u[k] = table[v]
+	}
+}
+
+func decodeIQ3_S(u []uint8, s, _ []float32, src []byte) {
+	d, grid := half(src), iq3sGrid()
+	for g := range s {
+		s[g] = d * float32(1+2*int32(src[106+g/2]>>(g&1*4)&15))
+	}
+	for i := range 64 {
+		index := uint(src[2+i]) | uint(src[66+i/8]>>(i&7)&1)<<8
+		le.PutUint32(u[4*i:], grid[index])
+		flip(u[4*i:][:4], src[74+i/2]>>(i&1*4), 30)
+	}
+}
+
+func decodeIQ2_XXS(u []uint8, s, _ []float32, src []byte) {
+	d, grid := half(src), iq2xxsGrid()
+	for g := range s {
+		group := src[2+8*g:][:8]
+		w := le.Uint32(group[4:])
+		s[g] = d * (0.5 + float32(w>>28)) * 0.25
+		for i, index := range group[:4] {
+			point(u[32*g+8*i:], grid[index], evenSigns(uint8(w>>(7*i))))
+		}
+	}
+}
+
+func decodeIQ2_XS(u []uint8, s, _ []float32, src []byte) {
+	grid := iq2xsGrid()
+	scalesIQ2(s, half(src), src[66:])
+	for i := range 32 {
+		w := le.Uint16(src[2+2*i:])
+		point(u[8*i:], grid[w&511], evenSigns(uint8(w>>9)))
+	}
+}
+
+func decodeIQ2_S(u []uint8, s, _ []float32, src []byte) {
+	grid := iq2sGrid()
+	scalesIQ2(s, half(src), src[74:])
+	for i := range 32 {
+		index := uint(src[2+i]) | uint(src[66+i/4]>>(i&3*2)&3)<<8
+		point(u[8*i:], grid[index], src[34+i])
+	}
+}
+
+func scalesIQ2(s []float32, d float32, src []byte) {
+	for g := range s {
+		s[g] = d * (0.5 + float32(src[g/2]>>(g&1*4)&15)) * 0.25
+	}
+}
+
+// point sets eight u to a point of an iq2 codebook with signs.
+func point(u []uint8, p uint64, signs uint8) {
+	le.PutUint64(u, p)
+	flip(u[:8], signs, 86)
+}
+
+// flip changes the sign of levels: with a bias, negation is a subtraction
+// from twice the bias.
+func flip(u []uint8, signs, twice uint8) {
+	for i := range u {
+		if signs>>i&1 != 0 {
+			u[i] = twice - u[i]
+		}
+	}
+}
+
+// evenSigns completes seven signs by their parity.
+func evenSigns(w uint8) uint8 {
+	w &= 127
+	return w | uint8(bits.OnesCount8(w)&1)<<7
+}
+
+// halfE8M0 returns 2^(e-128), the scale of doubled levels.
+func halfE8M0(e byte) float32 {
+	var x [32]float32
+	tensor.Dequantize(tensor.MXFP4, x[:], []byte{e, 1, 16: 0})
+	return x[0]
+}
+
+// The codebooks with the bias added, one point an entry, first element lowest.
+var (
+	iq3sGrid   = sync.OnceValue(makeIQ3S)
+	iq2xxsGrid = sync.OnceValue(makeIQ2XXS)
+	iq2xsGrid  = sync.OnceValue(makeIQ2XS)
+	iq2sGrid   = sync.OnceValue(makeIQ2S)
+)
+
+// The codebooks are read by dequantizing blocks that scale by one.
+
+func makeIQ3S() *[512]uint32 {
+	grid := new([512]uint32)
+	for i := range grid {
+		block := make([]byte, 110)
+		le.PutUint16(block, 0x3c00) // 1
+		block[2], block[66] = byte(i), byte(i>>8)
+		grid[i] = uint32(biased(tensor.IQ3_S, block, 4, 15))
+	}
+	return grid
+}
+
+func makeIQ2XXS() *[256]uint64 {
+	grid := new([256]uint64)
+	for i := range grid {
+		block := make([]byte, 66)
+		le.PutUint16(block, 0x4800) // 8, times 0.5/4
+		block[2] = byte(i)
+		grid[i] = biased(tensor.IQ2_XXS, block, 8, 43)
+	}
+	return grid
+}
+
+func makeIQ2XS() *[512]uint64 {
+	grid := new([512]uint64)
+	for i := range grid {
+		block := make([]byte, 74)
+		le.PutUint16(block, 0x4800)
+		le.PutUint16(block[2:], uint16(i))
+		grid[i] = biased(tensor.IQ2_XS, block, 8, 43)
+	}
+	return grid
+}
+
+func makeIQ2S() *[1024]uint64 {
+	grid := new([1024]uint64)
+	for i := range grid {
+		block := make([]byte, 82)
+		le.PutUint16(block, 0x4800)
+		block[2], block[66] = byte(i), byte(i>>8)
+		grid[i] = biased(tensor.IQ2_S, block, 8, 43)
+	}
+	return grid
+}
+
+// biased packs the first n elements of a block with a bias.
+func biased(t tensor.Type, block []byte, n int, bias float32) (p uint64) {
+	var x [256]float32
+	tensor.Dequantize(t, x[:], block)
+	for i, v := range x[:n] {
+		p |= uint64(v+bias) << (8 * i)
+	}
+	return p
+}

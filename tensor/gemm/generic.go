@@ -1,0 +1,136 @@
+package gemm
+
+import (
+	"math"
+
+	"gorun/tensor"
+)
+
+// generic is the kernel set in plain Go, the oracle of the others.
+var generic = newGeneric()
+
+func newGeneric() *Set {
+	s := &Set{
+		name:     "generic",
+		quantize: map[Form]quantizeFunc{},
+		unpack:   map[tensor.Type]unpackFunc{},
+		product:  map[productKey]*[len(widths)]productFunc{},
+		float:    map[tensor.Type]*floatKernels{},
+		reduce:   reduceGeneric,
+	}
+	for t, f := range formats {
+		s.quantize[f.form] = quantizeGeneric(f.form)
+		s.unpack[t] = unpackGeneric(t, f)
+		p := productGeneric(f.form)
+		s.product[f.productKey()] = &[len(widths)]productFunc{p, p, p, p}
+	}
+	for t, size := range floatSizes {
+		rows4, row1 := floatGeneric(t, size, 4), floatGeneric(t, size, 1)
+		s.float[t] = &floatKernels{
+			rows4: [len(floatWidths)]floatFunc{rows4, rows4, rows4},
+			row1:  [len(floatWidths)]floatFunc{row1, row1, row1},
+		}
+	}
+	return s
+}
+
+// unpackGeneric decodes block after block and spreads it over the tile.
+func unpackGeneric(t tensor.Type, f *format) unpackFunc {
+	size, bytes := t.BlockSize(), t.BlockBytes()
+	group, groupBytes := f.form.group, f.form.groupBytes()
+	return func(tile, w []byte, stride, blocks int) {
+		var (
+			us     [256]uint8
+			ss, ms [16]float32
+		)
+		u, s, m := us[:size], ss[:size/group], ms[:size/group]
+		for r := range tileRows {
+			for b := range blocks {
+				f.decode(u, s, m, w[r*stride+b*bytes:][:bytes])
+				for g := range s {
+					out := tile[(b*len(s)+g)*groupBytes:][:groupBytes]
+					for k, v := range u[g*group:][:group] {
+						out[64*(k/4)+4*r+k%4] = v
+					}
+					le.PutUint32(out[16*group+4*r:], math.Float32bits(s[g]))
+					if f.form.min {
+						le.PutUint32(out[16*group+64+4*r:], math.Float32bits(m[g]))
+					}
+				}
+			}
+		}
+	}
+}
+
+// productGeneric is the formulation of the package comment, read off.
+func productGeneric(f Form) productFunc {
+	groupBytes, blockBytes := f.groupBytes(), f.blockBytes()
+	return func(tile, x []byte, dst []float32, cols *columns, blocks, rows int, carry bool) {
+		for c := range cols.n {
+			out := dst[cols.out[c]:][:rows]
+			if !carry {
+				clear(out)
+			}
+			for b := range blocks {
+				block := x[cols.x[c]+b*blockBytes:][:blockBytes]
+				sx := float(block[32:])
+				for g := range activationBlock / f.group {
+					group := tile[(b*(activationBlock/f.group)+g)*groupBytes:][:groupBytes]
+					q, sum := block[g*f.group:][:f.group], block[36+4*g:]
+					for r := range out {
+						var isum int32
+						if !f.min {
+							isum = int32(le.Uint32(sum))
+						}
+						for k := 0; k < len(q); k += 4 {
+							u := (*[4]byte)(group[16*k+4*r:])
+							v := (*[4]byte)(q[k:])
+							isum += int32(u[0])*int32(int8(v[0])) + int32(u[1])*int32(int8(v[1])) +
+								int32(u[2])*int32(int8(v[2])) + int32(u[3])*int32(int8(v[3]))
+						}
+						s := float(group[16*f.group+4*r:])
+						out[r] = fma32(float32(isum), float32(s*sx), out[r])
+						if f.min {
+							m := float(group[16*f.group+64+4*r:])
+							out[r] = fma32(m, float(sum), out[r])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// floatGeneric is the float path of the package comment.
+func floatGeneric(t tensor.Type, size, rows int) floatFunc {
+	return func(w []byte, stride int, x []byte, partial []float32, cols *columns, steps int) {
+		var weights [lanes]float32
+		for r := range rows {
+			for step := range steps {
+				tensor.Dequantize(t, weights[:], w[r*stride+step*lanes*size:][:lanes*size])
+				for c := range cols.n {
+					p := (*[lanes]float32)(partial[lanes*(cols.out[c]+r):])
+					in := x[cols.x[c]+step*lanes*4:][:lanes*4]
+					for i, v := range weights {
+						p[i] = fma32(v, float(in[4*i:]), p[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+func reduceGeneric(dst, partial []float32) {
+	for i := range dst {
+		p := *(*[lanes]float32)(partial[lanes*i:])
+		for half := lanes / 2; half > 0; half /= 2 {
+			for j := range half {
+				p[j] += p[j+half]
+			}
+		}
+		dst[i] = p[0]
+	}
+}
+
+// float reads a float32.
+func float(b []byte) float32 { return math.Float32frombits(le.Uint32(b)) }

@@ -1,0 +1,199 @@
+package gemm
+
+import (
+	"math"
+
+	"gorun/tensor"
+)
+
+const (
+	// tileRows is the number of rows that a kernel computes side by side.
+	tileRows = 16
+
+	// chunk is the number of elements of K that a tile covers at most. It is
+	// a multiple of the blocks of all types.
+	chunk = 1024
+
+	// panelTiles tiles are unpacked before many columns pass over them, so
+	// that the columns of a group are fetched from afar once for all.
+	panelTiles = 4
+
+	// columnsSize is at least the size of columns.
+	columnsSize = 256
+)
+
+// ScratchBytes is the scratch memory that Mul needs for weights of type t with
+// rows of cols elements, at most 1 MiB.
+func ScratchBytes(t tensor.Type, cols int) int {
+	if f := formats[t]; f != nil {
+		return columnsSize + tileRows*f.fileBytes(t, chunk) + panelTiles*f.tileBytes(t, chunk) + 3*alignment
+	}
+	return floatScratchBytes(t, min(cols, chunk))
+}
+
+// tileBytes is the size of a tile of k elements of K.
+func (f *format) tileBytes(t tensor.Type, k int) int { return k / f.form.group * f.form.groupBytes() }
+
+// fileBytes is the size of k elements in the file.
+func (f *format) fileBytes(t tensor.Type, k int) int { return k / t.BlockSize() * t.BlockBytes() }
+
+// Mul computes n columns of a product: for each column c below n and each row
+// r of the weights
+//
+//	dst[to(c)*dstStride + r] = sum over k of w[r, k] * x[from(c), k]
+//
+// where from and to are entries of the lists xRows and dstRows, or c itself
+// where the list is nil. Rows listed twice in dstRows are a mistake.
+//
+// w holds rows rows of cols elements of type t in file layout, x rows of
+// activations as PrepareRow makes them (for this type or one of the same
+// Form), scratch at least ScratchBytes.
+//
+// Mul neither allocates nor keeps its arguments, and calls with different dst
+// and scratch may run at the same time. Lengths that do not fit are mistakes
+// of the caller: it panics.
+//
+// Unpacking costs about as much as multiplying with four columns, so a caller
+// that shares a product among threads splits rows (16 or a multiple) rather
+// than columns; 64 rows are best for more than eight columns. The runtime can
+// preempt Mul between kernel calls, which are some microseconds at most,
+// whatever the size of the product.
+func Mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w []byte, rows, cols int,
+	x []byte, xRows []int32, n int, scratch []byte) {
+	p := product{set: current.Load(), t: t, format: formats[t], dst: dst, w: w, rows: rows, cols: cols, x: x, n: n,
+		dstStride: dstStride, dstRows: dstRows, xRows: xRows}
+	if rows == 0 || n == 0 {
+		return
+	}
+	p.check(scratch)
+	switch {
+	case cols == 0:
+		p.zero()
+	case p.format != nil:
+		p.integer(scratch)
+	default:
+		p.float(scratch)
+	}
+}
+
+// product is one call of Mul.
+type product struct {
+	set              *Set
+	t                tensor.Type
+	format           *format
+	dst              []float32
+	w, x             []byte
+	rows, cols, n    int
+	dstStride        int
+	dstRows, xRows   []int32
+	rowBytes, xBytes int // of a row of weights and of activations
+}
+
+// check panics unless every index that the kernels will compute is in range.
+func (p *product) check(scratch []byte) {
+	rowBytes, err := p.t.RowSize(int64(p.cols))
+	require(err == nil && p.rows > 0 && p.n > 0, "product of %d rows, %d columns: %v", p.rows, p.n, err)
+	p.rowBytes, p.xBytes = int(rowBytes), ActivationBytes(p.t, p.cols)
+	require(len(p.w) == p.rows*p.rowBytes, "%d rows of %d %v in %d bytes", p.rows, p.cols, p.t, len(p.w))
+	require(len(scratch) >= ScratchBytes(p.t, p.cols), "%d bytes of scratch", len(scratch))
+	require(p.dstStride >= 0, "stride of %d", p.dstStride)
+	xEnd, dstEnd := bound(p.xRows, p.n), bound(p.dstRows, p.n)
+	require(0 <= xEnd && xEnd <= math.MaxInt32 && xEnd*p.xBytes <= len(p.x),
+		"activation row %d of %d bytes in %d", xEnd-1, p.xBytes, len(p.x))
+	require(0 < dstEnd && dstEnd <= math.MaxInt32 && (dstEnd-1)*p.dstStride+p.rows <= len(p.dst),
+		"result row %d of stride %d in %d", dstEnd-1, p.dstStride, len(p.dst))
+}
+
+// bound is one more than the largest row that the first n entries of a list
+// name, or -1 if one is negative.
+func bound(list []int32, n int) int {
+	if list == nil {
+		return n
+	}
+	require(len(list) >= n, "%d rows in a list of %d", n, len(list))
+	low, high := list[0], list[0]
+	for _, r := range list[:n] {
+		low, high = min(low, r), max(high, r)
+	}
+	if low < 0 {
+		return -1
+	}
+	return int(high) + 1
+}
+
+func (p *product) zero() {
+	for c := range p.n {
+		clear(p.dst[at(p.dstRows, c)*p.dstStride:][:p.rows])
+	}
+}
+
+func at(list []int32, i int) int {
+	if list == nil {
+		return i
+	}
+	return int(list[i])
+}
+
+// integer multiplies quantized weights, a panel of rows after the other.
+func (p *product) integer(scratch []byte) {
+	f := p.format
+	cols, scratch := takeColumns(scratch)
+	tail, scratch := take(scratch, tileRows*f.fileBytes(p.t, chunk))
+	tiles, _ := take(scratch, panelTiles*f.tileBytes(p.t, chunk))
+	panel := tileRows
+	if p.n > widths[0] {
+		panel *= panelTiles
+	}
+	for row := 0; row < p.rows; row += panel {
+		end := min(row+panel, p.rows)
+		for k := 0; k < p.cols; k += chunk {
+			size := min(chunk, p.cols-k)
+			p.unpack(tiles, tail, row, end, k, size)
+			p.multiply(cols, tiles, row, end, k, size)
+		}
+	}
+}
+
+// unpack makes the tiles of elements [k, k+size) of rows [row, end).
+func (p *product) unpack(tiles, tail []byte, row, end, k, size int) {
+	f := p.format
+	unpack, tileBytes := p.set.unpack[p.t], f.tileBytes(p.t, size)
+	offset, length := f.fileBytes(p.t, k), f.fileBytes(p.t, size)
+	for ; row < end; row, tiles = row+tileRows, tiles[tileBytes:] {
+		w, stride := p.w[row*p.rowBytes+offset:], p.rowBytes
+		if end-row < tileRows { // complete the tile with rows of zeros
+			for r := range end - row {
+				copy(tail[r*length:], w[r*stride:][:length])
+			}
+			w, stride = tail[:tileRows*length], length
+			clear(w[(end-row)*length:])
+		}
+		unpack(tiles[:tileBytes], w[:(tileRows-1)*stride+length], stride, size/p.t.BlockSize())
+	}
+}
+
+// multiply passes all columns over the tiles of elements [k, k+size) of rows
+// [row, end).
+func (p *product) multiply(cols *columns, tiles []byte, row, end, k, size int) {
+	f := p.format
+	kernels, tileBytes := p.set.product[f.productKey()], f.tileBytes(p.t, size)
+	blocks, offset := size/activationBlock, k/activationBlock*f.form.blockBytes()
+	for c := 0; c < p.n; {
+		width := 0
+		for widths[width] > p.n-c {
+			width++
+		}
+		cols.n = widths[width]
+		for i := range cols.n {
+			cols.x[i] = at(p.xRows, c+i)*p.xBytes + offset
+		}
+		for r := row; r < end; r += tileRows {
+			for i := range cols.n {
+				cols.out[i] = at(p.dstRows, c+i)*p.dstStride + r
+			}
+			tile := tiles[(r-row)/tileRows*tileBytes:][:tileBytes]
+			kernels[width](tile, p.x, p.dst, cols, blocks, min(tileRows, end-r), k > 0)
+		}
+		c += cols.n
+	}
+}

@@ -1,0 +1,105 @@
+package gemm
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"gorun/tensor"
+)
+
+type (
+	// quantizeFunc quantizes whole blocks of activations.
+	quantizeFunc func(dst []byte, x []float32)
+
+	// unpackFunc makes a tile of blocks blocks of 16 rows; row r begins at
+	// w[r*stride].
+	unpackFunc func(tile, w []byte, stride, blocks int)
+
+	// productFunc multiplies blocks blocks of 32 elements of a tile with the
+	// columns. It writes the first rows of the 16 results of each column;
+	// with carry, sums go on from what is there.
+	productFunc func(tile, x []byte, dst []float32, cols *columns, blocks, rows int, carry bool)
+
+	// floatFunc adds to partial sums the products of rows of float weights,
+	// which begin at w[r*stride], with the columns: steps times 16 elements.
+	// The partial sums of row r and column c are at 16*(cols.out[c]+r).
+	floatFunc func(w []byte, stride int, x []byte, partial []float32, cols *columns, steps int)
+
+	// reduceFunc sums up each 16 partial sums.
+	reduceFunc func(dst, partial []float32)
+)
+
+// maxColumns is the number of columns that a kernel takes at most.
+const maxColumns = 8
+
+// columns lists the columns of one kernel call. Assembly knows its layout.
+type columns struct {
+	x   [maxColumns]int // byte where the activations begin
+	out [maxColumns]int // index of the first result
+	n   int             // only plain Go reads it; assembly is made for a number
+}
+
+// product finds a product kernel: the form without its bias, and top.
+type productKey struct {
+	group, top int
+	min        bool
+}
+
+// A Set is a complete set of kernels for one kind of CPU.
+type Set struct {
+	name     string
+	quantize map[Form]quantizeFunc
+	unpack   map[tensor.Type]unpackFunc
+	product  map[productKey]*[len(widths)]productFunc
+	float    map[tensor.Type]*floatKernels
+	reduce   reduceFunc
+}
+
+// widths lists the numbers of columns that there are kernels for.
+var widths = [...]int{8, 4, 2, 1}
+
+// floatKernels are those for four rows and for one, for 4, 2 and 1 columns.
+type floatKernels struct {
+	rows4, row1 [len(floatWidths)]floatFunc
+}
+
+var floatWidths = [...]int{4, 2, 1}
+
+// Name is "generic", "avx2" or "avx512".
+func (s *Set) Name() string { return s.name }
+
+// sets lists what this CPU can execute, the best first.
+var sets = append(nativeSets(), generic)
+
+var current atomic.Pointer[Set]
+
+func init() { current.Store(sets[0]) }
+
+// Sets lists the kernel sets that this CPU can execute, the best first. The
+// last is generic.
+func Sets() []*Set { return slices.Clone(sets) }
+
+// Current is the set in use: the best one unless Select chose another.
+func Current() *Set { return current.Load() }
+
+// Select makes all products use the named set. All sets give the same bits, so
+// it may be called at any time.
+func Select(name string) error {
+	for _, s := range sets {
+		if s.name == name {
+			current.Store(s)
+			return nil
+		}
+	}
+	return fmt.Errorf("gemm: no kernel set %q on this CPU; there are %v", name, names())
+}
+
+func names() (list []string) {
+	for _, s := range sets {
+		list = append(list, s.name)
+	}
+	return list
+}
+
+func (f *format) productKey() productKey { return productKey{f.form.group, f.top, f.form.min} }
