@@ -115,7 +115,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "run", "inspect", "plan", "tokenize", "detokenize", "template", "logits", "version"} {
+	for _, command := range []string{"", "run", "inspect", "plan", "tokenize", "detokenize", "template", "logits", "perplexity", "version"} {
 		args := strings.Fields(command + " --help")
 		got := gorun("", args...)
 		if got.code != 0 || !strings.Contains(got.out, "Example") || !strings.Contains(got.out, "gorun "+command) {
@@ -273,4 +273,42 @@ func file(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return f.Name()
+}
+
+func TestPerplexity(t *testing.T) {
+	text := file(t, strings.Repeat("Dorothy lived in the midst of the great Kansas prairies, with Uncle Henry. ", 8))
+	base := filepath.Join(t.TempDir(), "base")
+	args := []string{"perplexity", oz, "--file", text, "-c", "64", "--json", "--kl-base", base}
+	read := func(o outcome) (r perplexityReport) {
+		if err := json.Unmarshal([]byte(o.out), &r); err != nil || o.code != 0 {
+			t.Fatalf("%v, %+v", err, o)
+		}
+		return r
+	}
+	first := read(gorun("", args...))
+	if !(first.Perplexity > 1 && first.Perplexity < 512) || first.KL != nil || first.Chunks < 2 || first.Predictions != 31*first.Chunks {
+		t.Errorf("%+v", first)
+	}
+	again := read(gorun("", append(args, "--kl", "--kv", "f32")...))
+	if again.KL == nil || again.KL.MeanKL > 1e-5 || again.KL.Top1 < 0.99 || math.Abs(again.Perplexity-first.Perplexity) > 1e-3 {
+		t.Errorf("%+v, %+v", again, again.KL)
+	}
+	if got := gorun("", "perplexity", oz, "--kl-base", base, "--kl"); got.code != 0 || !strings.Contains(got.out, "same top token") {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{[]string{"perplexity", oz}, exitUsage, "--file"},
+		{[]string{"perplexity", oz, "--kl"}, exitUsage, "--kl-base"},
+		{[]string{"perplexity", oz, "--kl", "--kl-base", text}, exitError, "_logits_"},
+		{[]string{"perplexity", oz, "--file", file(t, "too short")}, exitError, "less than one chunk"},
+		{[]string{"perplexity", oz, "--file", text, "-c", "2"}, exitUsage, "at least 4"},
+	} {
+		if got := gorun("", c.args...); got.code != c.code || !strings.Contains(got.err, c.text) {
+			t.Errorf("%v: %+v", c.args, got)
+		}
+	}
 }
