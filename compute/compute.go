@@ -33,10 +33,20 @@ type Device interface {
 	Numerics() string
 	// NewBuffer allocates memory with unspecified contents.
 	NewBuffer(bytes int64) (Buffer, error)
-	// NewStream starts an empty queue of operations.
-	NewStream() Stream
+	// Workspace is the memory that a stream takes for itself to do such work.
+	Workspace(w Work) int64
+	// NewStream starts an empty queue of operations. Work beyond w may be
+	// slower, or fail at the next Sync.
+	NewStream(w Work) (Stream, error)
 	// Close frees what the device holds. Its buffers must be freed first.
 	Close() error
+}
+
+// Work bounds the operands that a stream will see, so that it can take memory
+// for them once. The zero value is for moving data only.
+type Work struct {
+	Rows int // of activations in a product
+	Cols int // of the widest weight matrix in a product
 }
 
 // HostMapper is a Device that can use memory of the host in place, without a

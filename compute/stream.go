@@ -14,6 +14,8 @@ type Stream interface {
 	Read(dst []byte, src Span) error
 	// Sync waits for all operations so far.
 	Sync() error
+	// Close waits, and frees what the stream holds.
+	Close() error
 
 	// Copy copies rows of x to rows of dst.
 	Copy(dst, x Matrix, rows Rows)

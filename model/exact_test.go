@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"gorun/compute"
-	"gorun/compute/strict"
 	"gorun/kvtier"
 	"gorun/pager"
 	"gorun/tensor"
@@ -88,7 +87,7 @@ func TestThreadsAndDeviceDoNotMatter(t *testing.T) {
 			t.Errorf("%d threads: %s", threads, d)
 		}
 	}
-	m, err := Open(context.Background(), g.path, Options{Weights: ResidentMemory, KV: &KVTypes{tensor.F32, tensor.F32}})
+	m, err := Open(context.Background(), g.path, Options{Reference: true, Weights: ResidentMemory, KV: &KVTypes{tensor.F32, tensor.F32}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,11 @@ func (f *fleeting) Acquire(_ context.Context, id pager.PageID) (compute.Page, er
 	if err != nil {
 		return compute.Page{}, err
 	}
-	s := f.dev.NewStream()
+	s, err := f.dev.NewStream(compute.Work{})
+	if err != nil {
+		return compute.Page{}, err
+	}
+	defer s.Close()
 	span := compute.Span{Buf: buf, N: p.Bytes}
 	s.Write(span, raw)
 	if err := s.Sync(); err != nil {
@@ -171,7 +174,7 @@ func TestPagesAreHeldWhileNeeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := loadGolden(t, name)
 			want := logitsOf(t, openGolden(t, g, cpuDevice(t, 2), 1), g.tokens, 32)
-			dev := strict.Wrap(cpuDevice(t, 1))
+			dev := strictDevice(t)
 			m := openGolden(t, g, dev, 1)
 			f := &fleeting{t: t, m: m, dev: dev}
 			m.decoder.pages = f

@@ -114,12 +114,22 @@ func openGolden(t testing.TB, g golden, dev compute.Device, sequences int) *Mode
 	return m
 }
 
+// cpuDevice is the reference.
 func cpuDevice(t testing.TB, threads int) compute.Device {
-	dev, err := cpu.New(threads)
+	dev, err := cpu.NewReference(threads)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dev.Close() })
+	return dev
+}
+
+// strictDevice is the reference behind the strict backend.
+func strictDevice(t testing.TB) *strict.Device {
+	dev, err := strict.Wrap(cpuDevice(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return dev
 }
 
@@ -191,7 +201,7 @@ func TestGolden(t *testing.T) {
 				}
 			}
 			t.Run("strict", func(t *testing.T) {
-				m := openGolden(t, g, strict.Wrap(cpuDevice(t, 1)), 1)
+				m := openGolden(t, g, strictDevice(t), 1)
 				for _, chunk := range []int{len(g.tokens), 1, 7} {
 					if d := differ(one, logitsOf(t, m, g.tokens, chunk)); d != "" {
 						t.Errorf("chunks of %d: %s", chunk, d)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"gorun/compute"
-	"gorun/compute/cpu"
 	"gorun/gguf"
 	"gorun/kvtier"
 	"gorun/model/tokenizer"
@@ -66,7 +65,7 @@ func (p *Plan) Load(ctx context.Context, f *gguf.File) (*Model, error) {
 func (m *Model) load(ctx context.Context) (err error) {
 	p, dev := m.plan, m.plan.Options.Device
 	if dev == nil {
-		if dev, err = cpu.New(p.Options.Threads); err != nil {
+		if dev, err = p.Options.newCPU(); err != nil {
 			return err
 		}
 		m.close = append(m.close, dev.Close)
@@ -82,7 +81,11 @@ func (m *Model) load(ctx context.Context) (err error) {
 	}
 	m.close = append(m.close, m.pages.Close)
 
-	stream := dev.NewStream()
+	stream, err := dev.NewStream(p.work())
+	if err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
+	m.close = append(m.close, stream.Close)
 	vectors, err := dev.NewBuffer(w.vectorBytes())
 	if err != nil {
 		return fmt.Errorf("vectors: %w", err)
@@ -98,7 +101,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 	m.close = append(m.close, sc.buf.Free)
 	m.pool = kvtier.NewPool(dev, p.Geometry, p.Options.Context, p.Options.Batch, p.Options.Sequences)
 	m.close = append(m.close, m.pool.Close)
-	if err := m.compare(vectors, sc.buf); err != nil {
+	if err := m.compare(dev, vectors, sc.buf); err != nil {
 		return err
 	}
 	m.decoder, err = newDecoder(p, m.file, m.pages, stream, sc)
@@ -106,8 +109,10 @@ func (m *Model) load(ctx context.Context) (err error) {
 }
 
 // compare holds the plan against what has been allocated.
-func (m *Model) compare(vectors, scratch compute.Buffer) error {
-	real := map[string]int64{"vectors": vectors.Bytes(), "kv": m.pool.Capacity(), "activations": scratch.Bytes()}
+func (m *Model) compare(dev compute.Device, vectors, scratch compute.Buffer) error {
+	real := map[string]int64{
+		"vectors": vectors.Bytes(), "kv": m.pool.Capacity(), "activations": scratch.Bytes(), "workspace": dev.Workspace(m.plan.work()),
+	}
 	if !m.plan.mapped {
 		real["weights"] = m.pages.Bytes()
 	}

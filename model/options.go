@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gorun/compute"
+	"gorun/compute/cpu"
 	"gorun/tensor"
 )
 
@@ -32,8 +33,29 @@ type Options struct {
 	Weights Residency
 	// Device computes; nil: the CPU. It stays open when the model is closed.
 	Device compute.Device
+	// Reference computes with the CPU's reference kernels, if Device is nil.
+	Reference bool
 	// Progress is told of the bytes of weights read so far, by Open.
 	Progress func(done, total int64)
+}
+
+// newCPU makes the device that a nil Device stands for.
+func (o Options) newCPU() (compute.Device, error) {
+	if o.Reference {
+		return cpu.NewReference(o.Threads)
+	}
+	return cpu.New(o.Threads)
+}
+
+// workspace is what a stream of the device will take.
+func (o Options) workspace(w compute.Work) int64 {
+	switch {
+	case o.Device != nil:
+		return o.Device.Workspace(w)
+	case o.Reference:
+		return 0
+	}
+	return cpu.Workspace(o.Threads, w)
 }
 
 // KVTypes are the element types of keys and values in the KV cache.

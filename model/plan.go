@@ -115,7 +115,17 @@ func (p *Plan) itemize() {
 		{"kv", p.Geometry.PoolBytes(o.Context, o.Batch, o.Sequences),
 			fmt.Sprintf("%d x %d tokens of %v, %d B a token, blocks of %d", o.Sequences, o.Context, o.KV, p.Geometry.BytesPerToken(), p.Geometry.BlockTokens)},
 		{"activations", activations, fmt.Sprintf("batches of %d tokens", o.Batch)},
+		{"workspace", o.workspace(p.work()), "scratch of the kernels"},
 	}
+}
+
+// work bounds the products of the forward pass.
+func (p *Plan) work() compute.Work {
+	w := compute.Work{Rows: p.Options.Batch}
+	for _, page := range p.weights.catalog.Pages() {
+		w.Cols = max(w.Cols, page.Cols)
+	}
+	return w
 }
 
 // Shapes is what each layer remembers of a sequence.

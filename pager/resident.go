@@ -115,7 +115,11 @@ func (r *resident) place(c *Catalog, where func(Page) compute.Span) {
 
 func (r *resident) read(ctx context.Context, f *gguf.File, dev compute.Device, c *Catalog, progress func(done, total int64)) error {
 	const chunk = 4 << 20
-	stream := dev.NewStream()
+	stream, err := dev.NewStream(compute.Work{})
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
 	staging := make([]byte, chunk)
 	var done int64
 	for id, p := range c.pages {

@@ -35,7 +35,12 @@ func (c *logitsCommand) Run(s *streams, in *interrupts) (err error) {
 	}
 	ctx, done := in.context()
 	defer done()
-	m, err := c.load(ctx, c.Model, s)
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	o.Reference = c.Reference
+	m, err := loadModel(ctx, c.Model, o, s)
 	if err != nil {
 		return err
 	}

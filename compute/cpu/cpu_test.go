@@ -30,11 +30,15 @@ type bench struct {
 }
 
 func newBench(t failer, threads int) *bench {
-	d, err := New(threads)
+	d, err := NewReference(threads)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{t: t, d: d, s: d.NewStream()}
+	s, err := d.NewStream(compute.Work{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t: t, d: d, s: s}
 }
 
 func (b *bench) close() {

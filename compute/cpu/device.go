@@ -1,7 +1,10 @@
-// Package cpu computes on the CPU in plain Go. It is the reference that every
-// faster kernel is held against: weights are dequantized exactly, activations
-// stay float32, and sums are carried in float64. Products of two float32 are
-// exact in float64, so fused multiply-add hardware changes no bit.
+// Package cpu computes on the CPU.
+//
+// The reference is plain Go, and obviously right: weights are dequantized
+// exactly, activations stay float32, and sums are carried in float64. Products
+// of two float32 are exact in float64, so fused multiply-add hardware changes
+// no bit. The fast path is held against it: matrix products are those of
+// package gemm, which rounds activations to 8 bits where weights are quantized.
 //
 // Operations run at once when they are enqueued, split among the threads of a
 // Pool by elements of the result. Each element is computed by one thread in
@@ -14,11 +17,13 @@ import (
 
 	"gorun/compute"
 	"gorun/internal/arena"
+	"gorun/tensor/gemm"
 )
 
 // Device is the CPU. It implements compute.Device and compute.HostMapper.
 type Device struct {
-	pool *Pool
+	pool      *Pool
+	reference bool
 }
 
 // New makes a device that computes with the given number of threads, the
@@ -28,17 +33,49 @@ func New(threads int) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Device{pool}, nil
+	return &Device{pool: pool}, nil
+}
+
+// NewReference makes a device that computes with the reference kernels.
+func NewReference(threads int) (*Device, error) {
+	d, err := New(threads)
+	if err == nil {
+		d.reference = true
+	}
+	return d, err
 }
 
 // Name implements compute.Device.
 func (d *Device) Name() string { return "cpu" }
 
 // Numerics implements compute.Device.
-func (d *Device) Numerics() string { return "cpu-reference-1" }
+func (d *Device) Numerics() string {
+	if d.reference {
+		return "cpu-reference-1"
+	}
+	return "cpu-1+" + gemm.Numerics
+}
 
 // NewStream implements compute.Device.
-func (d *Device) NewStream() compute.Stream { return &stream{pool: d.pool} }
+func (d *Device) NewStream(w compute.Work) (compute.Stream, error) {
+	s := &stream{pool: d.pool}
+	if d.reference {
+		return s, nil
+	}
+	a, err := arena.New(Workspace(d.pool.Threads(), w))
+	if err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
+	}
+	return newFast(s, a), nil
+}
+
+// Workspace implements compute.Device.
+func (d *Device) Workspace(w compute.Work) int64 {
+	if d.reference {
+		return 0
+	}
+	return Workspace(d.pool.Threads(), w)
+}
 
 // Close ends the device's threads.
 func (d *Device) Close() error {

@@ -42,6 +42,8 @@ func (s *stream) Read(dst []byte, src compute.Span) error {
 
 func (s *stream) Sync() error { return nil }
 
+func (s *stream) Close() error { return nil }
+
 func (s *stream) Copy(dst, x compute.Matrix, rows compute.Rows) {
 	require(dst.Cols == x.Cols, "Copy of %d columns to %d", x.Cols, dst.Cols)
 	s.parallel(count(rows, x.Rows), func(_, lo, hi int) {

@@ -22,6 +22,11 @@ func (s *stream) Sync() error {
 	return s.inner.Sync()
 }
 
+func (s *stream) Close() error {
+	s.run()
+	return s.inner.Close()
+}
+
 func (s *stream) Copy(dst, x compute.Matrix, rows compute.Rows) {
 	o := s.op()
 	dst, x, rows = o.matrix(dst), o.matrix(x), captured(rows)

@@ -10,6 +10,7 @@
 package strict
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,7 +24,10 @@ type Device struct {
 }
 
 // Wrap makes a strict device of inner.
-func Wrap(inner compute.Device) *Device { return &Device{inner, inner.NewStream()} }
+func Wrap(inner compute.Device) (*Device, error) {
+	setup, err := inner.NewStream(compute.Work{})
+	return &Device{inner, setup}, err
+}
 
 // Name implements compute.Device.
 func (d *Device) Name() string { return "strict:" + d.inner.Name() }
@@ -32,10 +36,16 @@ func (d *Device) Name() string { return "strict:" + d.inner.Name() }
 func (d *Device) Numerics() string { return d.inner.Numerics() }
 
 // Close implements compute.Device.
-func (d *Device) Close() error { return d.inner.Close() }
+func (d *Device) Close() error { return errors.Join(d.setup.Close(), d.inner.Close()) }
+
+// Workspace implements compute.Device.
+func (d *Device) Workspace(w compute.Work) int64 { return d.inner.Workspace(w) }
 
 // NewStream implements compute.Device.
-func (d *Device) NewStream() compute.Stream { return &stream{inner: d.inner.NewStream()} }
+func (d *Device) NewStream(w compute.Work) (compute.Stream, error) {
+	inner, err := d.inner.NewStream(w)
+	return &stream{inner: inner}, err
+}
 
 // NewBuffer implements compute.Device.
 func (d *Device) NewBuffer(bytes int64) (compute.Buffer, error) {
