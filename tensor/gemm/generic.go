@@ -65,14 +65,14 @@ func unpackGeneric(t tensor.Type, f *format) unpackFunc {
 // productGeneric is the formulation of the package comment, read off.
 func productGeneric(f Form) productFunc {
 	groupBytes, blockBytes := f.groupBytes(), f.blockBytes()
-	return func(tile, x []byte, dst []float32, cols *columns, blocks, rows int, carry bool) {
-		for c := range cols.n {
-			out := dst[cols.out[c]:][:rows]
+	return func(tile, x []byte, xAt []int, dst []float32, dstAt []int, blocks, rows int, carry bool) {
+		for c := range xAt {
+			out := dst[dstAt[c]:][:rows]
 			if !carry {
 				clear(out)
 			}
 			for b := range blocks {
-				block := x[cols.x[c]+b*blockBytes:][:blockBytes]
+				block := x[xAt[c]+b*blockBytes:][:blockBytes]
 				sx := float(block[32:])
 				for g := range activationBlock / f.group {
 					group := tile[(b*(activationBlock/f.group)+g)*groupBytes:][:groupBytes]
@@ -103,14 +103,14 @@ func productGeneric(f Form) productFunc {
 
 // floatGeneric is the float path of the package comment.
 func floatGeneric(t tensor.Type, size, rows int) floatFunc {
-	return func(w []byte, stride int, x []byte, partial []float32, cols *columns, steps int) {
+	return func(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int) {
 		var weights [lanes]float32
 		for r := range rows {
 			for step := range steps {
 				tensor.Dequantize(t, weights[:], w[r*stride+step*lanes*size:][:lanes*size])
-				for c := range cols.n {
-					p := (*[lanes]float32)(partial[lanes*(cols.out[c]+r):])
-					in := x[cols.x[c]+step*lanes*4:][:lanes*4]
+				for c := range xAt {
+					p := (*[lanes]float32)(partial[lanes*(partialAt[c]+r):])
+					in := x[xAt[c]+step*lanes*4:][:lanes*4]
 					for i, v := range weights {
 						p[i] = fma32(v, float(in[4*i:]), p[i])
 					}

@@ -18,11 +18,18 @@ func takeFloats(scratch []byte, n int) (values []float32, rest []byte) {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(head))), n), rest
 }
 
-// takeColumns splits room for a columns off. It lives there because what is
-// passed to a function value would be allocated otherwise.
-func takeColumns(scratch []byte) (*columns, []byte) {
+// columns lists the places of the columns of one kernel call. The lists live
+// in scratch memory: what is passed to a function value would be allocated
+// otherwise.
+type columns struct{ from, to []int }
+
+// columnsSize is the memory of a columns.
+const columnsSize = 2 * 8 * maxColumns
+
+func takeColumns(scratch []byte) (columns, []byte) {
 	head, rest := take(scratch, columnsSize)
-	return (*columns)(unsafe.Pointer(unsafe.SliceData(head))), rest
+	list := unsafe.Slice((*int)(unsafe.Pointer(unsafe.SliceData(head))), 2*maxColumns)
+	return columns{list[:maxColumns], list[maxColumns:]}, rest
 }
 
 // bytesOf views float32 as memory.

@@ -17,9 +17,6 @@ const (
 	// panelTiles tiles are unpacked before many columns pass over them, so
 	// that the columns of a group are fetched from afar once for all.
 	panelTiles = 4
-
-	// columnsSize is at least the size of columns.
-	columnsSize = 256
 )
 
 // ScratchBytes is the scratch memory that Mul needs for weights of type t with
@@ -174,26 +171,27 @@ func (p *product) unpack(tiles, tail []byte, row, end, k, size int) {
 
 // multiply passes all columns over the tiles of elements [k, k+size) of rows
 // [row, end).
-func (p *product) multiply(cols *columns, tiles []byte, row, end, k, size int) {
+func (p *product) multiply(cols columns, tiles []byte, row, end, k, size int) {
 	f := p.format
 	kernels, tileBytes := p.set.product[f.productKey()], f.tileBytes(p.t, size)
 	blocks, offset := size/activationBlock, k/activationBlock*f.form.blockBytes()
 	for c := 0; c < p.n; {
 		width := 0
-		for widths[width] > p.n-c {
+		for widths[width] > p.n-c || kernels[width] == nil {
 			width++
 		}
-		cols.n = widths[width]
-		for i := range cols.n {
-			cols.x[i] = at(p.xRows, c+i)*p.xBytes + offset
+		from, to := cols.from[:widths[width]], cols.to[:widths[width]]
+		for i := range from {
+			from[i] = at(p.xRows, c+i)*p.xBytes + offset
+			to[i] = at(p.dstRows, c+i)*p.dstStride + row
 		}
 		for r := row; r < end; r += tileRows {
-			for i := range cols.n {
-				cols.out[i] = at(p.dstRows, c+i)*p.dstStride + r
-			}
 			tile := tiles[(r-row)/tileRows*tileBytes:][:tileBytes]
-			kernels[width](tile, p.x, p.dst, cols, blocks, min(tileRows, end-r), k > 0)
+			kernels[width](tile, p.x, from, p.dst, to, blocks, min(tileRows, end-r), k > 0)
+			for i := range to {
+				to[i] += tileRows
+			}
 		}
-		c += cols.n
+		c += len(from)
 	}
 }

@@ -49,7 +49,7 @@ func (p *product) float(scratch []byte) {
 }
 
 // floatChunk adds the products of elements [k, k+size).
-func (p *product) floatChunk(cols *columns, sums []float32, scratch []byte, row, rows, first, n, k, size int) {
+func (p *product) floatChunk(cols columns, sums []float32, scratch []byte, row, rows, first, n, k, size int) {
 	elem, ok := floatSizes[p.t]
 	if !ok {
 		w, stride := p.dequantize(scratch, row, rows, k, size)
@@ -83,7 +83,7 @@ func (p *product) dequantize(scratch []byte, row, rows, k, size int) (w []byte, 
 }
 
 // floatMultiply adds the products of steps times 16 elements from k on.
-func (p *product) floatMultiply(t tensor.Type, cols *columns, sums []float32, w []byte, stride, rows, first, n, k, steps int) {
+func (p *product) floatMultiply(t tensor.Type, cols columns, sums []float32, w []byte, stride, rows, first, n, k, steps int) {
 	if steps == 0 {
 		return
 	}
@@ -93,21 +93,22 @@ func (p *product) floatMultiply(t tensor.Type, cols *columns, sums []float32, w 
 		for floatWidths[width] > n-c {
 			width++
 		}
-		cols.n = floatWidths[width]
-		for i := range cols.n {
-			cols.x[i] = at(p.xRows, first+c+i)*p.xBytes + 4*k
+		from, to := cols.from[:floatWidths[width]], cols.to[:floatWidths[width]]
+		for i := range from {
+			from[i] = at(p.xRows, first+c+i)*p.xBytes + 4*k
+			to[i] = (c + i) * rows
 		}
 		for r := 0; r < rows; {
 			kernel, count := kernels.rows4[width], 4
 			if rows-r < 4 {
 				kernel, count = kernels.row1[width], 1
 			}
-			for i := range cols.n {
-				cols.out[i] = (c+i)*rows + r
-			}
-			kernel(w[r*stride:], stride, p.x, sums, cols, steps)
+			kernel(w[r*stride:], stride, p.x, from, sums, to, steps)
 			r += count
+			for i := range to {
+				to[i] += count
+			}
 		}
-		c += cols.n
+		c += len(from)
 	}
 }

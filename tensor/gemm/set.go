@@ -16,15 +16,16 @@ type (
 	// w[r*stride].
 	unpackFunc func(tile, w []byte, stride, blocks int)
 
-	// productFunc multiplies blocks blocks of 32 elements of a tile with the
-	// columns. It writes the first rows of the 16 results of each column;
-	// with carry, sums go on from what is there.
-	productFunc func(tile, x []byte, dst []float32, cols *columns, blocks, rows int, carry bool)
+	// productFunc multiplies blocks blocks of 32 elements of a tile with
+	// columns: the activations of column c begin at x[xAt[c]], the results
+	// at dst[dstAt[c]]. It writes the first rows of the 16 results; with
+	// carry, sums go on from what is there.
+	productFunc func(tile, x []byte, xAt []int, dst []float32, dstAt []int, blocks, rows int, carry bool)
 
 	// floatFunc adds to partial sums the products of rows of float weights,
-	// which begin at w[r*stride], with the columns: steps times 16 elements.
-	// The partial sums of row r and column c are at 16*(cols.out[c]+r).
-	floatFunc func(w []byte, stride int, x []byte, partial []float32, cols *columns, steps int)
+	// which begin at w[r*stride], with columns: steps times 16 elements. The
+	// partial sums of row r and column c begin at partial[16*(partialAt[c]+r)].
+	floatFunc func(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
 
 	// reduceFunc sums up each 16 partial sums.
 	reduceFunc func(dst, partial []float32)
@@ -33,14 +34,7 @@ type (
 // maxColumns is the number of columns that a kernel takes at most.
 const maxColumns = 8
 
-// columns lists the columns of one kernel call. Assembly knows its layout.
-type columns struct {
-	x   [maxColumns]int // byte where the activations begin
-	out [maxColumns]int // index of the first result
-	n   int             // only plain Go reads it; assembly is made for a number
-}
-
-// product finds a product kernel: the form without its bias, and top.
+// productKey finds a product kernel: the form without its bias, and top.
 type productKey struct {
 	group, top int
 	min        bool
@@ -56,7 +50,8 @@ type Set struct {
 	reduce   reduceFunc
 }
 
-// widths lists the numbers of columns that there are kernels for.
+// widths lists the numbers of columns that there are kernels for; a set need
+// not have the widest.
 var widths = [...]int{8, 4, 2, 1}
 
 // floatKernels are those for four rows and for one, for 4, 2 and 1 columns.

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// floatType loads as many weights as a vector has lanes, as float32.
+type floatType struct {
+	name string
+	size int
+	load func(m Mem, dst VecVirtual)
+}
+
+var floatTypes = []floatType{
+	{"F32", 4, func(m Mem, dst VecVirtual) { VMOVUPS(m, dst) }},
+	{"F16", 2, func(m Mem, dst VecVirtual) { VCVTPH2PS(m, dst) }},
+	{"BF16", 2, func(m Mem, dst VecVirtual) {
+		VPMOVZXWD(m, dst)
+		VPSLLD(Imm(16), dst, dst)
+	}},
+}
+
+const floatParams = "w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int"
+
+// floats generates the kernels that Set.float lists, and Set.reduce.
+func floats() {
+	for _, t := range floatTypes {
+		fmt.Fprintf(&tables.floats, "\ttensor.%s: {\n", t.name)
+		for _, rows := range []int{4, 1} {
+			fmt.Fprintf(&tables.floats, "\t\t%s: [len(floatWidths)]floatFunc{", map[int]string{4: "rows4", 1: "row1"}[rows])
+			for _, n := range []int{4, 2, 1} {
+				name := fmt.Sprintf("%s%dx%d", t.name, rows, n)
+				fmt.Fprintf(&tables.floats, "%s%s, ", v.name(), name)
+				float(name, t, rows, n)
+			}
+			fmt.Fprint(&tables.floats, "},\n")
+		}
+		fmt.Fprint(&tables.floats, "\t},\n")
+	}
+	reduce()
+}
+
+// float multiplies rows with n columns. Where a vector is half of the 16
+// partial sums, or the registers do not suffice, it takes several passes: over
+// pairs of rows, and over halves.
+func float(name string, t floatType, rows, n int) {
+	function(name, floatParams,
+		fmt.Sprintf("multiplies %d rows with %d columns: see floatGeneric.", rows, n))
+	rowsAtOnce := rows
+	if v.rows() < tileRows && n == 4 {
+		rowsAtOnce = min(rows, 2)
+	}
+	w, stride, stride3 := GP64(), GP64(), GP64()
+	Load(Param("stride"), stride)
+	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
+	for half := range tileRows / v.rows() {
+		for first := 0; first < rows; first += rowsAtOnce {
+			label := fmt.Sprintf("loop%d_%d", half, first)
+			Load(Param("w").Base(), w)
+			if first > 0 {
+				LEAQ(Mem{Base: w, Index: stride, Scale: uint8(first)}, w)
+			}
+			x := columnPointers("x", 0, n)
+			partial := columnPointers("partial", 6, n)
+			acc := make([][]VecVirtual, n)
+			sum := func(c, r int) Mem {
+				return Mem{Base: partial[c], Disp: 64*(first+r) + half*4*v.rows()}
+			}
+			for c := range acc {
+				acc[c] = make([]VecVirtual, rowsAtOnce)
+				for r := range acc[c] {
+					acc[c][r] = v.reg()
+					VMOVUPS(sum(c, r), acc[c][r])
+				}
+			}
+			steps, at := Load(Param("steps"), GP64()), GP64()
+			XORQ(at, at)
+			Label(label)
+			weights := make([]VecVirtual, rowsAtOnce)
+			for r := range weights {
+				weights[r] = v.reg()
+				m := Mem{Base: w, Disp: half * v.rows() * t.size}
+				switch r {
+				case 1:
+					m.Index, m.Scale = stride, 1
+				case 2:
+					m.Index, m.Scale = stride, 2
+				case 3:
+					m.Index, m.Scale = stride3, 1
+				}
+				t.load(m, weights[r])
+			}
+			for c := range n {
+				q := v.reg()
+				VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: half * v.rows() * 4}, q)
+				for r := range weights {
+					VFMADD231PS(q, weights[r], acc[c][r])
+				}
+			}
+			ADDQ(U32(16*t.size), w)
+			ADDQ(U32(64), at)
+			DECQ(steps)
+			JNZ(LabelRef(label))
+			for c := range acc {
+				for r := range acc[c] {
+					VMOVUPS(acc[c][r], sum(c, r))
+				}
+			}
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// reduce adds up partial sums in a tree.
+func reduce() {
+	function("Reduce", "dst, partial []float32", "adds up each 16 partial sums: see reduceGeneric.")
+	dst, n, p := Load(Param("dst").Base(), GP64()), Load(Param("dst").Len(), GP64()), Load(Param("partial").Base(), GP64())
+	a, b := YMM(), XMM()
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	Label("loop")
+	VMOVUPS(Mem{Base: p}, a)
+	VADDPS(Mem{Base: p, Disp: 32}, a, a)
+	VEXTRACTF128(Imm(1), a, b)
+	VADDPS(b, a.AsX(), a.AsX())
+	VMOVHLPS(a.AsX(), a.AsX(), b)
+	VADDPS(b, a.AsX(), a.AsX())
+	VMOVSHDUP(a.AsX(), b)
+	VADDSS(b, a.AsX(), a.AsX())
+	VMOVSS(a.AsX(), Mem{Base: dst})
+	ADDQ(Imm(4), dst)
+	ADDQ(Imm(64), p)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+const tileRows = 16
+
+// form is a product kernel's view of a type: see productKey of the package.
+type form struct {
+	group, top int
+	min        bool
+}
+
+var forms = []form{
+	{32, 15, false}, {32, 31, false}, {32, 127, false}, {32, 255, false},
+	{32, 15, true}, {32, 31, true},
+	{16, 15, false}, {16, 31, false}, {16, 63, false}, {16, 127, false},
+	{16, 15, true},
+}
+
+func (f form) name() string {
+	if f.min {
+		return fmt.Sprintf("%dMin", f.group)
+	}
+	return fmt.Sprint(f.group)
+}
+
+// groupBytes and blockBytes are those of Form.
+func (f form) groupBytes() int {
+	n := 16*f.group + 64
+	if f.min {
+		n += 64
+	}
+	return n
+}
+
+func (f form) blockBytes() int { return 36 + 4*(32/f.group) }
+
+const productParams = "tile, x []byte, xAt []int, dst []float32, dstAt []int, blocks, rows int, carry bool"
+
+// products generates the kernels that Set.product lists.
+func products() {
+	done := map[string]bool{}
+	for _, f := range forms {
+		var list []string
+		for _, n := range []int{8, 4, 2, 1} {
+			var name string
+			if v.rows() == tileRows { // top does not matter
+				name = fmt.Sprintf("Product%sx%d", f.name(), n)
+			} else {
+				n = min(n, 4) // more do not fit into the registers
+				name = fmt.Sprintf("Product%sTop%dx%d", f.name(), f.top, n)
+			}
+			list = append(list, v.name()+name)
+			switch {
+			case done[name]:
+			case v.rows() == tileRows:
+				productAVX512(name, f, n)
+			default:
+				productAVX2(name, f, n)
+			}
+			done[name] = true
+		}
+		if v.rows() < tileRows {
+			list[0] = "nil"
+		}
+		fmt.Fprintf(&tables.products, "\t{%d, %d, %v}: {%s},\n", f.group, f.top, f.min, strings.Join(list, ", "))
+	}
+}
+
+func productDoc(f form, n int) string {
+	return fmt.Sprintf("multiplies %d columns with a tile of groups of %d: see productGeneric.", n, f.group)
+}
+
+// columnPointers returns the addresses base + at[i]<<shift of n columns.
+func columnPointers(base string, shift uint64, n int) []GPVirtual {
+	b, at := Load(Param(base).Base(), GP64()), Load(Param(base+"At").Base(), GP64())
+	pointers := make([]GPVirtual, n)
+	for i := range pointers {
+		pointers[i] = GP64()
+		MOVQ(Mem{Base: at, Disp: 8 * i}, pointers[i])
+		if shift > 0 {
+			SHLQ(Imm(shift), pointers[i])
+		}
+		ADDQ(b, pointers[i])
+	}
+	return pointers
+}
+
+// productAVX512 keeps, for each column, 16 sums of float32 and 16 of int32.
+func productAVX512(name string, f form, n int) {
+	function(name, productParams, productDoc(f, n))
+
+	// The first rows of the results are those of the mask.
+	mask, one := K(), GP64()
+	Load(Param("rows"), RCX)
+	MOVQ(U32(1), one)
+	SHLQ(CL, one)
+	DECQ(one)
+	KMOVW(one.As32(), mask)
+
+	acc := make([]VecVirtual, n)
+	for c := range acc {
+		acc[c] = ZMM()
+		VPXORD(acc[c], acc[c], acc[c])
+	}
+	carry := Load(Param("carry"), GP8())
+	TESTB(carry, carry)
+	JZ(LabelRef("begin"))
+	for c, p := range columnPointers("dst", 2, n) {
+		VMOVUPS_Z(Mem{Base: p}, mask, acc[c])
+	}
+
+	Label("begin")
+	tile := Load(Param("tile").Base(), GP64())
+	x := columnPointers("x", 0, n)
+	blocks, at := Load(Param("blocks"), GP64()), GP64()
+	XORQ(at, at)
+	isum := make([]VecVirtual, n)
+	for c := range isum {
+		isum[c] = ZMM()
+	}
+	Label("loop")
+	block := func(c, offset int) Mem { return Mem{Base: x[c], Index: at, Scale: 1, Disp: offset} }
+	for g := range 32 / f.group {
+		base := g * f.groupBytes()
+		for c := range n {
+			if f.min {
+				VPXORD(isum[c], isum[c], isum[c])
+			} else {
+				VPBROADCASTD(block(c, 36+4*g), isum[c])
+			}
+		}
+		for k := 0; k < f.group; k += 4 {
+			w := ZMM()
+			VMOVDQU32(Mem{Base: tile, Disp: base + 16*k}, w)
+			for c := range n {
+				VPDPBUSD_BCST(block(c, g*f.group+k), w, isum[c])
+			}
+		}
+		s := ZMM()
+		VMOVUPS(Mem{Base: tile, Disp: base + 16*f.group}, s)
+		for c := range n {
+			t := ZMM()
+			VMULPS_BCST(block(c, 32), s, t)
+			VCVTDQ2PS(isum[c], isum[c])
+			VFMADD231PS(t, isum[c], acc[c])
+		}
+		if f.min {
+			m := ZMM()
+			VMOVUPS(Mem{Base: tile, Disp: base + 16*f.group + 64}, m)
+			for c := range n {
+				VFMADD231PS_BCST(block(c, 36+4*g), m, acc[c])
+			}
+		}
+	}
+	ADDQ(U32(32/f.group*f.groupBytes()), tile)
+	ADDQ(U32(f.blockBytes()), at)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+
+	for c, p := range columnPointers("dst", 2, n) {
+		VMOVUPS(acc[c], mask, Mem{Base: p})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// productAVX2 does eight rows of the tile, then the other eight.
+//
+// VPMADDUBSW adds two products in 16 bits. The smaller u are, the more of
+// these sums fit before they must be widened to 32 bits. Full bytes do not fit
+// at all: there the factors are the absolute value of the level and the
+// activation with the level's sign, and the sum is right without a correction.
+func productAVX2(name string, f form, n int) {
+	function(name, productParams, productDoc(f, n))
+	sums := map[int]int{15: 8, 31: 4, 63: 2, 127: 1, 255: 1}[f.top]
+	signed := f.top == 255
+
+	// mask has the sign bit of each row that there is.
+	tile, at := Load(Param("tile").Base(), GP64()), GP64()
+	maskAt := GP64()
+	LEAQ(rowMasks().Offset(64), maskAt)
+	half := GP64()
+	rows := Load(Param("rows"), GP64())
+	SHLQ(Imm(2), rows)
+	SUBQ(rows, maskAt)
+	XORQ(half, half)
+
+	Label("half")
+	mask := YMM()
+	VMOVDQU(Mem{Base: maskAt}.Idx(half, 1), mask)
+	acc := make([]VecVirtual, n)
+	for c := range acc {
+		acc[c] = YMM()
+		VXORPS(acc[c], acc[c], acc[c])
+	}
+	carry := Load(Param("carry"), GP8())
+	TESTB(carry, carry)
+	JZ(LabelRef("begin"))
+	for c, p := range columnPointers("dst", 2, n) {
+		VMASKMOVPS(Mem{Base: p}.Idx(half, 1), mask, acc[c])
+	}
+
+	Label("begin")
+	x := columnPointers("x", 0, n)
+	w := GP64()
+	LEAQ(Mem{Base: tile, Index: half, Scale: 1}, w)
+	blocks := Load(Param("blocks"), GP64())
+	XORQ(at, at)
+	ones := YMM()
+	VPCMPEQW(ones, ones, ones)
+	VPSRLW(Imm(15), ones, ones)
+	var bias VecVirtual
+	if signed {
+		bias = constant(0x80808080)
+	}
+
+	Label("loop")
+	block := func(c, offset int) Mem { return Mem{Base: x[c], Index: at, Scale: 1, Disp: offset} }
+	for g := range 32 / f.group {
+		base := g * f.groupBytes()
+		isum, pairs := make([]VecVirtual, n), make([]VecVirtual, n)
+		for c := range n {
+			isum[c], pairs[c] = YMM(), YMM()
+			if !f.min && !signed {
+				VPBROADCASTD(block(c, 36+4*g), isum[c])
+			}
+		}
+		empty := f.min || signed // isum has no value yet
+		for k := 0; k < f.group; k += 4 {
+			u, level := YMM(), YMM()
+			VMOVDQU(Mem{Base: w, Disp: base + 16*k}, u)
+			if signed {
+				VPXOR(bias, u, level)
+				VPABSB(level, u)
+			}
+			widen := k/4%sums == sums-1 || k+4 == f.group
+			for c := range n {
+				q, into := YMM(), pairs[c]
+				VPBROADCASTD(block(c, g*f.group+k), q)
+				if signed {
+					VPSIGNB(level, q, q)
+				}
+				if k/4%sums != 0 {
+					into = YMM()
+				}
+				VPMADDUBSW(q, u, into)
+				if into != pairs[c] {
+					VPADDW(into, pairs[c], pairs[c])
+				}
+				switch {
+				case widen && empty:
+					VPMADDWD(ones, pairs[c], isum[c])
+				case widen:
+					VPMADDWD(ones, pairs[c], pairs[c])
+					VPADDD(pairs[c], isum[c], isum[c])
+				}
+			}
+			empty = empty && !widen
+		}
+		s := YMM()
+		VMOVUPS(Mem{Base: w, Disp: base + 16*f.group}, s)
+		for c := range n {
+			t := YMM()
+			VBROADCASTSS(block(c, 32), t)
+			VMULPS(s, t, t)
+			VCVTDQ2PS(isum[c], isum[c])
+			VFMADD231PS(t, isum[c], acc[c])
+		}
+		if f.min {
+			m := YMM()
+			VMOVUPS(Mem{Base: w, Disp: base + 16*f.group + 64}, m)
+			for c := range n {
+				t := YMM()
+				VBROADCASTSS(block(c, 36+4*g), t)
+				VFMADD231PS(t, m, acc[c])
+			}
+		}
+	}
+	ADDQ(U32(32/f.group*f.groupBytes()), w)
+	ADDQ(U32(f.blockBytes()), at)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+
+	for c, p := range columnPointers("dst", 2, n) {
+		VMASKMOVPS(acc[c], mask, Mem{Base: p}.Idx(half, 1))
+	}
+	ADDQ(Imm(32), half)
+	CMPQ(half, Imm(64))
+	JNE(LabelRef("half"))
+	VZEROUPPER()
+	RET()
+}
+
+// rowMasks are 16 words of ones and 16 of zeros.
+func rowMasks() Mem {
+	if m, ok := data["rowMasks"]; ok {
+		return m
+	}
+	m := GLOBL("rowMasks", attr.RODATA|attr.NOPTR)
+	for i := range 32 {
+		if i < tileRows {
+			DATA(4*i, U32(1<<32-1))
+		} else {
+			DATA(4*i, U32(0))
+		}
+	}
+	data["rowMasks"] = m
+	return m
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// unpacker generates the unpacking of one type: blocks of as many rows as a
+// vector has lanes, one block of each row at a time.
+type unpacker struct {
+	form
+	size, bytes int // of a block, in elements and in the file
+
+	bases        []GPVirtual // every fourth row's block
+	stride       GPVirtual
+	stride3      GPVirtual
+	tile, blocks GPVirtual
+}
+
+// unpacks generates the functions that Set.unpack lists.
+func unpacks() {
+	unpack("Q4_0", form{32, 15, false}, 32, 18, unpackQ4_0)
+	unpack("Q8_0", form{32, 255, false}, 32, 34, unpackQ8_0)
+	unpack("Q4_K", form{32, 15, true}, 256, 144, unpackQ4_K)
+	unpack("Q6_K", form{16, 63, false}, 256, 210, unpackQ6_K)
+}
+
+// unpack generates one function. body makes constants and returns what
+// generates the code for a block.
+func unpack(name string, f form, size, bytes int, body func(*unpacker) func()) {
+	fmt.Fprintf(&tables.unpacks, "\ttensor.%s: %sUnpack%s,\n", name, v.name(), name)
+	function("Unpack"+name, "tile, w []byte, stride, blocks int",
+		"makes a tile of 16 rows: see decode"+name+" and unpackGeneric.")
+	u := &unpacker{form: f, size: size, bytes: bytes,
+		stride: GP64(), stride3: GP64(), tile: GP64(), blocks: GP64()}
+	Load(Param("tile").Base(), u.tile)
+	Load(Param("stride"), u.stride)
+	LEAQ(Mem{Base: u.stride, Index: u.stride, Scale: 2}, u.stride3)
+	w := GP64()
+	Load(Param("w").Base(), w)
+	for range v.rows() / 4 {
+		u.bases = append(u.bases, GP64())
+	}
+	block := body(u)
+
+	halves := GP64()
+	if v.rows() < tileRows {
+		MOVQ(U32(tileRows/v.rows()), halves)
+		Label("half")
+	}
+	for i, b := range u.bases {
+		if i == 0 {
+			MOVQ(w, b)
+		} else {
+			LEAQ(Mem{Base: u.bases[i-1], Index: u.stride, Scale: 4}, b)
+		}
+	}
+	Load(Param("blocks"), u.blocks)
+	Label("block")
+	block()
+	ADDQ(U32(u.size/f.group*f.groupBytes()), u.tile)
+	for _, b := range u.bases {
+		ADDQ(U32(bytes), b)
+	}
+	DECQ(u.blocks)
+	JNZ(LabelRef("block"))
+	if v.rows() < tileRows {
+		Load(Param("tile").Base(), u.tile)
+		ADDQ(U32(4*v.rows()), u.tile)
+		LEAQ(Mem{Base: w, Index: u.stride, Scale: 8}, w)
+		DECQ(halves)
+		JNZ(LabelRef("half"))
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// at addresses a byte of the block of a row.
+func (u *unpacker) at(row, offset int) Mem {
+	m := Mem{Base: u.bases[row/4], Disp: offset}
+	switch row % 4 {
+	case 1:
+		m.Index, m.Scale = u.stride, 1
+	case 2:
+		m.Index, m.Scale = u.stride, 2
+	case 3:
+		m.Index, m.Scale = u.stride3, 1
+	}
+	return m
+}
+
+// offset returns at for a fixed offset.
+func (u *unpacker) offset(offset int) func(row int) Mem {
+	return func(row int) Mem { return u.at(row, offset) }
+}
+
+// words returns four vectors, the four 32-bit words at an offset of the block
+// of each row.
+func (u *unpacker) words(offset int) [4]VecVirtual {
+	var rows [4]VecVirtual // rows i, 4+i, ...: 128 bits each
+	for i := range rows {
+		rows[i] = v.reg()
+		for lane := range v.rows() / 4 {
+			v.insert(lane, u.at(4*lane+i, offset), rows[i])
+		}
+	}
+	return transpose(rows)
+}
+
+// transpose exchanges, in each four by four words that a lane of 128 bits has
+// in the four vectors, rows and columns.
+func transpose(a [4]VecVirtual) [4]VecVirtual {
+	low01, high01, low23, high23 := v.reg(), v.reg(), v.reg(), v.reg()
+	VPUNPCKLDQ(a[1], a[0], low01)
+	VPUNPCKHDQ(a[1], a[0], high01)
+	VPUNPCKLDQ(a[3], a[2], low23)
+	VPUNPCKHDQ(a[3], a[2], high23)
+	b := [4]VecVirtual{v.reg(), v.reg(), v.reg(), v.reg()}
+	VPUNPCKLQDQ(low23, low01, b[0])
+	VPUNPCKHQDQ(low23, low01, b[1])
+	VPUNPCKLQDQ(high23, high01, b[2])
+	VPUNPCKHQDQ(high23, high01, b[3])
+	return b
+}
+
+// storeLevels stores the u of elements k to k+3 of the block.
+func (u *unpacker) storeLevels(r VecVirtual, k int) {
+	v.store(r, Mem{Base: u.tile, Disp: k/u.group*u.groupBytes() + 16*(k%u.group)})
+}
+
+// storeScale stores s of a group.
+func (u *unpacker) storeScale(r VecVirtual, group int) {
+	v.store(r, Mem{Base: u.tile, Disp: group*u.groupBytes() + 16*u.group})
+}
+
+// storeMin stores m of a group.
+func (u *unpacker) storeMin(r VecVirtual, group int) {
+	v.store(r, Mem{Base: u.tile, Disp: group*u.groupBytes() + 16*u.group + 64})
+}
+
+// masked returns src, shifted right (left if negative), and mask.
+func masked(src VecVirtual, right int, mask VecVirtual) VecVirtual {
+	r := v.reg()
+	switch {
+	case right > 0:
+		VPSRLD(Imm(uint64(right)), src, r)
+		v.and(mask, r, r)
+	case right < 0:
+		VPSLLD(Imm(uint64(-right)), src, r)
+		v.and(mask, r, r)
+	default:
+		v.and(mask, src, r)
+	}
+	return r
+}
+
+// scaled converts the lowest byte, unsigned, of src shifted right to float32
+// and multiplies it by d. low is the mask 0xff.
+func scaled(src VecVirtual, right int, low, d VecVirtual) VecVirtual {
+	r := v.reg()
+	if right == 24 {
+		VPSRLD(Imm(24), src, r)
+	} else {
+		r = masked(src, right, low)
+	}
+	VCVTDQ2PS(r, r)
+	VMULPS(d, r, r)
+	return r
+}
+
+// scaledSigned is scaled for a signed byte.
+func scaledSigned(src VecVirtual, right int, d VecVirtual) VecVirtual {
+	r := v.reg()
+	if right == 24 {
+		VPSRAD(Imm(24), src, r)
+	} else {
+		VPSLLD(Imm(uint64(24-right)), src, r)
+		VPSRAD(Imm(24), r, r)
+	}
+	VCVTDQ2PS(r, r)
+	VMULPS(d, r, r)
+	return r
+}

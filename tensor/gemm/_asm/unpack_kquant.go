@@ -1,0 +1,73 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+func unpackQ4_K(u *unpacker) func() {
+	nibble, low := constant(nibbleMask), constant(0xff)
+	six, top, sign := constant(0x3f3f3f3f), constant(0x30303030), constant(1<<31)
+	return func() {
+		u.scalesMins(u.words(0), nibble, low, six, top, sign)
+		for g := range 8 {
+			for j, w := range u.words(16 + 16*g) {
+				k := g/2*64 + g%2*16 + 4*j
+				u.storeLevels(masked(w, 0, nibble), k)
+				u.storeLevels(masked(w, 4, nibble), k+32)
+			}
+		}
+	}
+}
+
+// scalesMins unpacks the head of q4_K and q5_K: see the function of that name.
+func (u *unpacker) scalesMins(head [4]VecVirtual, nibble, low, six, top, sign VecVirtual) {
+	d, dmin := v.reg(), v.reg()
+	v.widen(head[0], d)
+	VPSRLD(Imm(16), head[0], dmin)
+	v.widen(dmin, dmin)
+	v.xor(sign, dmin, dmin)
+
+	scales := [2]VecVirtual{masked(head[1], 0, six), masked(head[3], 0, nibble)}
+	high := masked(head[1], 2, top)
+	v.or(high, scales[1], scales[1])
+	mins := [2]VecVirtual{masked(head[2], 0, six), masked(head[3], 4, nibble)}
+	high = masked(head[2], 2, top)
+	v.or(high, mins[1], mins[1])
+	for g := range 8 {
+		u.storeScale(scaled(scales[g/4], g%4*8, low, d), g)
+		u.storeMin(scaled(mins[g/4], g%4*8, low, dmin), g)
+	}
+}
+
+func unpackQ6_K(u *unpacker) func() {
+	nibble, top := constant(nibbleMask), constant(0x30303030)
+	return func() {
+		d := v.reg()
+		v.halves(u.offset(208), d)
+		for i, w := range u.words(192) {
+			for b := range 4 {
+				u.storeScale(scaledSigned(w, 8*b, d), 4*i+b)
+			}
+		}
+		for part := range 4 { // 16 elements of each of four rows of 32
+			half, odd := part/2, part%2
+			a := u.words(64*half + 16*odd)
+			b := u.words(64*half + 16*odd + 32)
+			tops := u.words(128 + 16*part)
+			for j := range 4 {
+				k := 128*half + 16*odd + 4*j
+				join := func(w VecVirtual, right, topRight, k int) {
+					r, t := masked(w, right, nibble), masked(tops[j], topRight, top)
+					v.or(t, r, r)
+					u.storeLevels(r, k)
+				}
+				join(a[j], 0, -4, k)
+				join(b[j], 0, -2, k+32)
+				join(a[j], 4, 0, k+64)
+				join(b[j], 4, 2, k+96)
+			}
+		}
+	}
+}

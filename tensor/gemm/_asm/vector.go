@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// vector is what differs between the instruction sets for code that works on
+// vectors as wide as there are.
+type vector interface {
+	name() string
+	rows() int // 32-bit lanes, each a row of weights
+	reg() VecVirtual
+	load(m Mem, dst VecVirtual)
+	store(src VecVirtual, m Mem)
+	zero(dst VecVirtual)
+	and(a, b Op, dst VecVirtual)
+	or(a, b Op, dst VecVirtual)
+	xor(a, b Op, dst VecVirtual)
+	// insert sets lane, 128 bits, of dst. Lane 0 comes first.
+	insert(lane int, m Mem, dst VecVirtual)
+	// widen converts the f16 in the low half of each 32-bit lane to float32.
+	widen(src, dst VecVirtual)
+	// halves gathers an f16 from each row and converts them to float32.
+	halves(at func(row int) Mem, dst VecVirtual)
+}
+
+// v is the instruction set that code is generated for.
+var v vector
+
+// constant returns a 32-bit value in all lanes, for the whole function.
+func constant(value uint32) VecVirtual {
+	r := v.reg()
+	VPBROADCASTD(dataWord(value), r)
+	return r
+}
+
+// dataWord returns read-only memory that holds value.
+func dataWord(value uint32) Mem {
+	name := fmt.Sprintf("word%08x", value)
+	if m, ok := data[name]; ok {
+		return m
+	}
+	data[name] = ConstData(name, U32(value))
+	return data[name]
+}
+
+// dataVector returns 16 bytes of read-only memory, repeated to 64.
+func dataVector(name string, low, high uint64) Mem {
+	if m, ok := data[name]; ok {
+		return m
+	}
+	m := GLOBL(name, attr.RODATA|attr.NOPTR)
+	for i := range 4 {
+		DATA(16*i, U64(low))
+		DATA(16*i+8, U64(high))
+	}
+	data[name] = m
+	return m
+}
+
+// data has the read-only memory made so far.
+var data = map[string]Mem{}
+
+type avx512 struct{}
+
+func (avx512) name() string                { return "avx512" }
+func (avx512) rows() int                   { return 16 }
+func (avx512) reg() VecVirtual             { return ZMM() }
+func (avx512) load(m Mem, dst VecVirtual)  { VMOVDQU32(m, dst) }
+func (avx512) store(src VecVirtual, m Mem) { VMOVDQU32(src, m) }
+func (avx512) zero(dst VecVirtual)         { VPXORD(dst, dst, dst) }
+func (avx512) and(a, b Op, dst VecVirtual) { VPANDD(a, b, dst) }
+func (avx512) or(a, b Op, dst VecVirtual)  { VPORD(a, b, dst) }
+func (avx512) xor(a, b Op, dst VecVirtual) { VPXORD(a, b, dst) }
+func (avx512) insert(lane int, m Mem, dst VecVirtual) {
+	if lane == 0 {
+		VBROADCASTI32X4(m, dst)
+		return
+	}
+	VINSERTI32X4(Imm(uint64(lane)), m, dst, dst)
+}
+
+func (avx512) widen(src, dst VecVirtual) {
+	t := YMM()
+	VPMOVDW(src, t)
+	VCVTPH2PS(t, dst)
+}
+
+func (avx512) halves(at func(row int) Mem, dst VecVirtual) {
+	low, high := YMM(), YMM()
+	insertHalves(at, 0, low)
+	insertHalves(at, 8, high)
+	VINSERTI128(Imm(1), high.AsX(), low, low)
+	VCVTPH2PS(low, dst)
+}
+
+type avx2 struct{}
+
+func (avx2) name() string                { return "avx2" }
+func (avx2) rows() int                   { return 8 }
+func (avx2) reg() VecVirtual             { return YMM() }
+func (avx2) load(m Mem, dst VecVirtual)  { VMOVDQU(m, dst) }
+func (avx2) store(src VecVirtual, m Mem) { VMOVDQU(src, m) }
+func (avx2) zero(dst VecVirtual)         { VPXOR(dst, dst, dst) }
+func (avx2) and(a, b Op, dst VecVirtual) { VPAND(a, b, dst) }
+func (avx2) or(a, b Op, dst VecVirtual)  { VPOR(a, b, dst) }
+func (avx2) xor(a, b Op, dst VecVirtual) { VPXOR(a, b, dst) }
+func (avx2) insert(lane int, m Mem, dst VecVirtual) {
+	if lane == 0 {
+		VBROADCASTI128(m, dst)
+		return
+	}
+	VINSERTI128(Imm(uint64(lane)), m, dst, dst)
+}
+
+func (avx2) widen(src, dst VecVirtual) {
+	// The low halves of a lane of 128 bits go to its low 64 bits, those of the
+	// upper lane then next to those of the lower.
+	VPSHUFB(dataVector("lowHalves", 0x0d0c090805040100, 0x8080808080808080), src, dst)
+	VPERMQ(Imm(0x08), dst, dst)
+	VCVTPH2PS(dst.AsX(), dst)
+}
+
+func (avx2) halves(at func(row int) Mem, dst VecVirtual) {
+	t := YMM()
+	insertHalves(at, 0, t)
+	VCVTPH2PS(t.AsX(), dst)
+}
+
+// insertHalves gathers 16 bits from each of eight rows.
+func insertHalves(at func(row int) Mem, first int, dst VecVirtual) {
+	VPXOR(dst, dst, dst)
+	for r := range 8 {
+		VPINSRW(Imm(uint64(r)), at(first+r), dst.AsX(), dst.AsX())
+	}
+}

@@ -1,0 +1,33 @@
+//go:build !purego && !noasm && !race
+
+package gemm
+
+import (
+	"maps"
+
+	"golang.org/x/sys/cpu"
+)
+
+// nativeSets lists the kernel sets in assembly that this CPU can execute.
+func nativeSets() (list []*Set) {
+	x := &cpu.X86
+	avx2 := x.HasAVX2 && x.HasFMA && x.HasF16C
+	if avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI {
+		s := newNative("avx512")
+		maps.Copy(s.unpack, avx512Unpackers)
+		s.product, s.float, s.reduce = avx512Products, avx512Floats, avx512Reduce
+		list = append(list, s)
+	}
+	if avx2 {
+		s := newNative("avx2")
+		maps.Copy(s.unpack, avx2Unpackers)
+		s.product, s.float, s.reduce = avx2Products, avx2Floats, avx2Reduce
+		list = append(list, s)
+	}
+	return list
+}
+
+// newNative returns a set with plain Go for what has no assembly.
+func newNative(name string) *Set {
+	return &Set{name: name, quantize: maps.Clone(generic.quantize), unpack: maps.Clone(generic.unpack)}
+}
