@@ -283,3 +283,13 @@ func avx2BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, p
 //
 //go:noescape
 func avx2Reduce(dst []float32, partial []float32)
+
+// avx2ReadAll reads memory, a multiple of 512 bytes.
+//
+//go:noescape
+func avx2ReadAll(mem []byte)
+
+// avx2Peak does ten independent multiply-adds a round.
+//
+//go:noescape
+func avx2Peak(rounds int)

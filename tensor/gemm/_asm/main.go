@@ -29,6 +29,7 @@ func main() {
 	products()
 	unpacks()
 	floats()
+	measures()
 	writeTables(*path)
 	Generate()
 }

@@ -1,0 +1,129 @@
+//go:build linux && amd64 && !purego && !noasm && !race
+
+package gemm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gorun/tensor"
+)
+
+// benchThreads goroutines share the work.
+const benchThreads = 2
+
+// benchTypes are the types to measure: all native ones, or those that
+// GEMM_TYPES lists.
+func benchTypes() (types []tensor.Type) {
+	list := os.Getenv("GEMM_TYPES")
+	for _, t := range tensor.Types() {
+		if list == "" && Native(t) || list != "" && strings.Contains(","+list+",", ","+t.String()+",") {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// BenchmarkDecode multiplies a matrix larger than the caches with one column
+// and reports the bytes read per second, and as share of what reading alone
+// reaches in the same run.
+func BenchmarkDecode(b *testing.B) {
+	const cols = 4096
+	for _, s := range Sets() {
+		for _, t := range benchTypes() {
+			b.Run(fmt.Sprintf("%v/%v", s.Name(), t), func(b *testing.B) {
+				use(b, s)
+				size, _ := t.RowSize(cols)
+				rowBytes := int(size)
+				rows := (64 << 20) / rowBytes / 64 * 64
+				w := randomWeights(rand.New(rand.NewPCG(1, 1)), t, 64, cols)
+				for len(w) < rows*rowBytes {
+					w = append(w, w[:min(len(w), rows*rowBytes-len(w))]...)
+				}
+				half := len(w) / benchThreads / 512 * 512
+				product, reading := interleave(b, mulBody(t, w, rows, cols, 1),
+					func(thread int) { readAll(w[half*thread:][:half]) })
+				report(b, "GB/s", float64(len(w))/1e9, product, reading)
+			})
+		}
+	}
+}
+
+// BenchmarkPrefill multiplies 512 columns and reports the operations per
+// second, and as share of the rate of fused multiply-adds on registers.
+func BenchmarkPrefill(b *testing.B) {
+	const rows, cols, n, rounds = 512, 4096, 512, 1_000_000
+	for _, s := range Sets() {
+		for _, t := range benchTypes() {
+			b.Run(fmt.Sprintf("%v/%v", s.Name(), t), func(b *testing.B) {
+				use(b, s)
+				rows, peak := rows, peaks[s.Name()]
+				if s == generic {
+					rows = 8
+				}
+				w := randomWeights(rand.New(rand.NewPCG(1, 1)), t, rows, cols)
+				product, fma := interleave(b, mulBody(t, w, rows, cols, n), func(int) { peak.run(rounds) })
+				ops := float64(2 * rows * cols * n)
+				report(b, "GFLOP/s", ops/1e9, product, fma*ops/(benchThreads*rounds*peak.flops))
+			})
+		}
+	}
+}
+
+// report reports amount/seconds, and the share of the limit, which takes least
+// seconds.
+func report(b *testing.B, unit string, amount, seconds, least float64) {
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(amount/seconds, unit)
+	b.ReportMetric(least/seconds, "share")
+}
+
+// mulBody is a product whose threads take pieces of 64 rows in turn.
+func mulBody(t tensor.Type, w []byte, rows, cols, n int) func(thread int) {
+	x := prepare(t, randomActivations(rand.New(rand.NewPCG(2, 2)), n*cols), n, cols)
+	dst := make([]float32, n*rows)
+	rowBytes := len(w) / rows
+	var scratch [benchThreads][]byte
+	for i := range scratch {
+		scratch[i] = make([]byte, ScratchBytes(t, cols))
+	}
+	return func(thread int) {
+		for r := 64 * thread; r < rows; r += 64 * benchThreads {
+			count := min(64, rows-r)
+			Mul(t, dst[r:], rows, nil, w[r*rowBytes:][:count*rowBytes], count, cols, x, nil, n, scratch[thread])
+		}
+	}
+}
+
+// interleave runs two bodies in turn, each in benchThreads goroutines at the
+// same time, and returns the median seconds of each: processor time, the
+// largest of the threads', so that a busy machine disturbs little.
+func interleave(b *testing.B, first, second func(thread int)) (float64, float64) {
+	var seconds [2][]float64
+	for b.Loop() {
+		for i, body := range []func(int){first, second} {
+			var wg sync.WaitGroup
+			var times [benchThreads]float64
+			for thread := range benchThreads {
+				wg.Go(func() {
+					runtime.LockOSThread()
+					defer runtime.UnlockOSThread()
+					start := processorSeconds()
+					body(thread)
+					times[thread] = processorSeconds() - start
+				})
+			}
+			wg.Wait()
+			seconds[i] = append(seconds[i], slices.Max(times[:]))
+		}
+	}
+	slices.Sort(seconds[0])
+	slices.Sort(seconds[1])
+	return seconds[0][b.N/2], seconds[1][b.N/2]
+}
