@@ -26,7 +26,7 @@ type Decoder struct {
 	batch   int
 	ropes   []ropeTable
 
-	logits   []float32 // of logitRows rows
+	host     []float32 // logits or hidden states of logitRows rows
 	routeIDs []int32
 	groups   grouping
 }
@@ -38,7 +38,8 @@ type ropeTable struct {
 	host      []float32
 }
 
-// Run is a run of tokens that extend one sequence.
+// Run is a run of tokens that extend one sequence. Runs that want hidden
+// states are not mixed with others in one call.
 type Run struct {
 	Seq    *kvtier.Sequence
 	Tokens []int32
@@ -53,11 +54,14 @@ const (
 	LastLogits Wanted = iota
 	AllLogits
 	NoLogits
+	// AllHidden asks for the normalized hidden state of each token, Width
+	// values, in place of logits.
+	AllHidden
 )
 
-// Emit receives the logits that follow token i of a run. It may keep nothing
-// of the slice.
-type Emit func(run, i int, logits []float32) error
+// Emit receives the logits that follow token i of a run, or its hidden state.
+// It may keep nothing of the slice.
+type Emit func(run, i int, values []float32) error
 
 // Forward extends the sequences of runs, all different, and calls emit for
 // the logits that they want, in order for each run. When it fails, each
@@ -88,6 +92,9 @@ func (d *Decoder) Forward(ctx context.Context, runs []Run, emit Emit) error {
 func (d *Decoder) check(runs []Run) error {
 	seen := map[*kvtier.Sequence]bool{}
 	for _, run := range runs {
+		if (run.Want == AllHidden) != (runs[0].Want == AllHidden) {
+			return fmt.Errorf("hidden states and logits are wanted in one batch")
+		}
 		if seen[run.Seq] {
 			return fmt.Errorf("a sequence is twice in one batch")
 		}
@@ -323,7 +330,7 @@ func (p *pass) output(emit Emit) error {
 	p.from = p.from[:0]
 	for _, c := range p.pieces {
 		for i := range c.tokens {
-			if c.want == AllLogits || c.want == LastLogits && c.last && i == len(c.tokens)-1 {
+			if c.want == AllLogits || c.want == AllHidden || c.want == LastLogits && c.last && i == len(c.tokens)-1 {
 				targets = append(targets, target{c.run, c.first + i})
 				p.from = append(p.from, int32(c.row+i))
 			}
@@ -334,11 +341,13 @@ func (p *pass) output(emit Emit) error {
 			return err
 		}
 		n := min(len(targets), d.scratch.logits.Rows)
-		if err := p.head(p.from[:n]); err != nil {
+		values, err := p.head(p.from[:n], p.pieces[0].want == AllHidden)
+		if err != nil {
 			return err
 		}
+		width := len(values) / n
 		for r, t := range targets[:n] {
-			if err := emit(t.run, t.i, d.logits[r*d.spec.Vocab:][:d.spec.Vocab]); err != nil {
+			if err := emit(t.run, t.i, values[r*width:][:width]); err != nil {
 				return err
 			}
 		}
@@ -347,14 +356,17 @@ func (p *pass) output(emit Emit) error {
 	return nil
 }
 
-// head reads the logits of the given rows into d.logits.
-func (p *pass) head(rows []int32) error {
+// head reads the logits of the given rows, or their hidden states.
+func (p *pass) head(rows []int32, hidden bool) ([]float32, error) {
 	d, stream := p.d, p.d.stream
 	x, logits := d.scratch.selected.RowsAt(0, len(rows)), d.scratch.logits.RowsAt(0, len(rows))
 	stream.Copy(x, p.x, compute.Rows{From: rows})
 	stream.Norm(x, x, d.weights.outputNorm)
+	if hidden {
+		return d.read(x)
+	}
 	if err := p.linear(logits, x, d.weights.head); err != nil {
-		return err
+		return nil, err
 	}
 	if s := d.spec.LogitScale; s != 0 {
 		stream.Scale(logits, s)
@@ -362,7 +374,13 @@ func (p *pass) head(rows []int32) error {
 	if c := d.spec.LogitCap; c != 0 {
 		stream.Softcap(logits, c)
 	}
-	return stream.Read(floatBytes(d.logits[:len(rows)*d.spec.Vocab]), logits.Span())
+	return d.read(logits)
+}
+
+// read brings a few rows to the host, until the next call.
+func (d *Decoder) read(x compute.Matrix) ([]float32, error) {
+	values := d.host[:x.Rows*x.Cols]
+	return values, d.stream.Read(floatBytes(values), x.Span())
 }
 
 // intBytes is the memory of values.

@@ -20,6 +20,7 @@ type Model struct {
 	pages   pager.Residency
 	pool    *kvtier.Pool
 	decoder *Decoder
+	device  compute.Device
 	text    func() (*tokenizer.Tokenizer, error)
 	close   []func() error
 }
@@ -70,6 +71,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 		}
 		m.close = append(m.close, dev.Close)
 	}
+	m.device = dev
 	w := p.weights
 	if p.mapped {
 		m.pages, err = pager.Map(m.file, dev, &w.catalog)
@@ -128,7 +130,7 @@ func newDecoder(p *Plan, f *gguf.File, pages pager.Residency, stream compute.Str
 	d := &Decoder{
 		spec: p.Spec, weights: p.weights, pages: pages, stream: stream, scratch: sc,
 		geo: p.Geometry, batch: p.Options.Batch,
-		logits: make([]float32, sc.logits.Rows*p.Spec.Vocab),
+		host: make([]float32, sc.logits.Rows*max(p.Spec.Vocab, p.Spec.Width)),
 	}
 	for _, r := range p.Spec.Ropes {
 		var factors []float32
@@ -156,6 +158,9 @@ func (m *Model) Plan() *Plan { return m.plan }
 
 // Spec describes the model.
 func (m *Model) Spec() *Spec { return m.plan.Spec }
+
+// Numerics names the kernels that compute: the same name gives the same bits.
+func (m *Model) Numerics() string { return m.device.Numerics() }
 
 // Tokenizer is the model's tokenizer, made when it is first asked for: files
 // without a vocabulary run as well.

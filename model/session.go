@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"gorun/kvtier"
+	"gorun/model/chat"
 	"gorun/model/sample"
 	"gorun/model/tokenizer"
 )
@@ -54,6 +55,39 @@ const (
 	FinishLength  Finish = "length"  // MaxTokens
 	FinishContext Finish = "context" // no room for another token
 )
+
+// Complete continues a raw text; see Model.Prompt and Generate.
+func (s *Session) Complete(ctx context.Context, text string, o Generation) iter.Seq2[Token, error] {
+	return s.begin(ctx, o, func() ([]int32, error) { return s.m.Prompt(text) })
+}
+
+// Chat answers a conversation with the model's own chat template, or ChatML
+// if its file has none.
+func (s *Session) Chat(ctx context.Context, messages []chat.Message, o Generation) iter.Seq2[Token, error] {
+	return s.begin(ctx, o, func() ([]int32, error) {
+		t, _, err := s.m.ChatTemplate()
+		if err != nil {
+			return nil, err
+		}
+		text, err := chat.Encode(messages)
+		if err != nil {
+			return nil, err
+		}
+		return s.m.ChatPrompt(ctx, t, chat.Input{Messages: text, AddGenerationPrompt: true})
+	})
+}
+
+// begin makes a prompt and continues it.
+func (s *Session) begin(ctx context.Context, o Generation, prompt func() ([]int32, error)) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		ids, err := prompt()
+		if err != nil {
+			yield(Token{}, err)
+			return
+		}
+		s.Generate(ctx, ids, o)(yield)
+	}
+}
 
 // Generate continues prompt, which is the whole text so far. What the session
 // already holds of it is not computed again. The error that ends an iteration

@@ -115,7 +115,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "run", "inspect", "plan", "tokenize", "detokenize", "template", "logits", "perplexity", "version"} {
+	for _, command := range []string{"", "run", "inspect", "plan", "tokenize", "detokenize", "template", "logits", "bench", "perplexity", "version"} {
 		args := strings.Fields(command + " --help")
 		got := gorun("", args...)
 		if got.code != 0 || !strings.Contains(got.out, "Example") || !strings.Contains(got.out, "gorun "+command) {
@@ -310,5 +310,49 @@ func TestPerplexity(t *testing.T) {
 		if got := gorun("", c.args...); got.code != c.code || !strings.Contains(got.err, c.text) {
 			t.Errorf("%v: %+v", c.args, got)
 		}
+	}
+}
+
+func TestBench(t *testing.T) {
+	got := gorun("", "bench", oz, "-p", "16", "-n", "4", "-d", "0,32", "-r", "2", "--json")
+	var r []benchResult
+	if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.code != 0 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	var names []string
+	for _, b := range r {
+		names = append(names, b.Test)
+		if !(b.Speed.Min > 0 && b.Speed.Min <= b.Speed.Median && b.Speed.Median <= b.Speed.Max) || b.Machine.ReadBytesPerSecond <= 0 {
+			t.Errorf("%+v", b)
+		}
+	}
+	if want := "pp16 tg4 pp16@d32 tg4@d32"; strings.Join(names, " ") != want {
+		t.Errorf("tests %v, want %s", names, want)
+	}
+	// 1900544 weights of q8_0, all read for a token, and 1536 bytes of KV for
+	// each position up to it.
+	if b := r[1].BytesPerToken; b != 1900544/32*34+3*1536 {
+		t.Errorf("%v bytes a token", b)
+	}
+	if got := gorun("", "bench", oz, "-p", "-4"); got.code != exitUsage {
+		t.Errorf("%+v", got)
+	}
+	if got := gorun("", "bench", oz, "-p", "8", "-n", "0", "-r", "1"); got.code != 0 || !strings.Contains(got.out, "pp8") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestBenchDisk(t *testing.T) {
+	dir := t.TempDir()
+	got := gorun("", "bench", "--disk", dir, "--disk-size", "8MiB", "-r", "1", "--json")
+	var r []diskResult
+	if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.code != 0 || len(r) != 5 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if got := gorun("", "bench", "--disk", filepath.Join(dir, "no-such-dir")); got.code != exitError {
+		t.Errorf("%+v", got)
 	}
 }
