@@ -2,7 +2,7 @@ package kvtier
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -68,20 +68,25 @@ func repeat(n int, s Shape) []Shape {
 	return shapes
 }
 
-func device(t interface{ Fatal(...any) }) compute.Device {
-	d, err := cpu.New(1)
+// newPool makes a pool on the CPU.
+func newPool(t interface{ Fatal(...any) }, g Geometry, ctx, batch, sequences int) *Pool {
+	d, err := cpu.NewReference(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	s, err := d.NewStream(compute.Work{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewPool(d, s, g, ctx, batch, sequences)
 }
 
-// TestPool drives random sequences and checks after every step that no page
-// has two owners, that every position a token may see has a page, and that
-// counts add up.
+// TestPool drives random sequences and their forks, and checks after every
+// step that counts of references and bytes are true, and that every position
+// holds what its sequence wrote there.
 func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const ctx, batch, sequences = 64, 8, 3
+		const ctx, batch, sequences = 64, 8, 4
 		shapes := []Shape{
 			{Heads: 2, KDim: 8, VDim: 8}, {State: 100}, {Heads: 2, KDim: 8, VDim: 8, Window: 10},
 			{Heads: 1, KDim: 16, VDim: 8, Window: 3}, {Heads: 1, KDim: 24, VDim: 16, VInK: true}, {State: 4},
@@ -90,87 +95,133 @@ func TestPool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := NewPool(device(t), g, ctx, batch, sequences)
+		p := newPool(t, g, ctx, batch, sequences)
 		if p.Capacity() != g.PoolBytes(ctx, batch, sequences) {
 			t.Fatalf("capacity %d, planned %d", p.Capacity(), g.PoolBytes(ctx, batch, sequences))
 		}
-		seqs := make([]*Sequence, sequences)
-		for i := range seqs {
-			seqs[i] = p.NewSequence()
+		w := &world{t: t, p: p}
+		for range sequences {
+			w.seqs = append(w.seqs, &written{Sequence: p.NewSequence()})
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"grow": func(t *rapid.T) {
-				s := rapid.SampledFrom(seqs).Draw(t, "s")
-				n := rapid.IntRange(0, min(batch, ctx-s.Len())).Draw(t, "n")
-				if err := s.Reserve(n); err != nil {
-					t.Fatalf("a sequence within its limits: %v", err)
-				}
-				for layer, l := range g.Layers {
-					if l.State > 0 {
-						run := s.State(layer, 0, n, 0, l.State)
-						if run.From == run.To || run.From.N != l.State || run.First != (s.Len() == 0) {
-							t.Fatalf("layer %d at %d: state %+v", layer, s.Len(), run)
-						}
-					}
-					if !l.Holds() {
-						continue
-					}
-					run := s.Run(layer, 0, n)
-					oldest := max(0, run.Pos-l.Window+1)
-					if l.Window == 0 {
-						oldest = 0
-					}
-					have := run.FirstBlock * g.BlockTokens
-					if have > oldest || have+len(run.Pages)*g.BlockTokens < run.Pos+n {
-						t.Fatalf("layer %d at %d: pages hold [%d, +%d blocks), needs [%d, %d)", layer, run.Pos, have, len(run.Pages), oldest, run.Pos+n)
-					}
-				}
-				s.Advance(n)
-			},
-			"truncate": func(t *rapid.T) {
-				s := rapid.SampledFrom(seqs).Draw(t, "s")
-				n := rapid.IntRange(0, s.Len()).Draw(t, "n")
-				before := s.Len()
-				if err := s.Truncate(n); err != nil {
-					if s.Len() != before {
-						t.Fatal("a refused cut changed the sequence")
-					}
-					return
-				}
-				if s.Len() != n {
-					t.Fatalf("cut to %d left %d", n, s.Len())
+			"grow":     func(t *rapid.T) { w.grow(w.any("s"), rapid.IntRange(0, batch).Draw(t, "n")) },
+			"truncate": func(t *rapid.T) { w.truncate(w.any("s")) },
+			"free":     func(t *rapid.T) { w.free(w.any("s")) },
+			"fork": func(t *rapid.T) {
+				from, to := w.any("from"), w.any("to")
+				if from != to {
+					w.free(to)
+					*to = written{from.Fork(), slices.Clone(from.marks)}
 				}
 			},
-			"free": func(t *rapid.T) { rapid.SampledFrom(seqs).Draw(t, "s").Free() },
-			"": func(t *rapid.T) {
-				owners := map[string]int{}
-				var used int64
-				for i, s := range seqs {
-					for _, l := range s.layers {
-						for _, page := range l.pages {
-							key := fmt.Sprintf("%p+%d", page.Buf, page.Off)
-							if other, taken := owners[key]; taken {
-								t.Fatalf("page %s belongs to sequences %d and %d", key, other, i)
-							}
-							owners[key] = i
-							used += page.N
-						}
-					}
-					for _, state := range s.states {
-						key := fmt.Sprintf("%p+%d", state.Buf, state.Off)
-						if other, taken := owners[key]; taken && state.N > 0 {
-							t.Fatalf("state %s belongs to sequences %d and %d", key, other, i)
-						}
-						owners[key] = i
-						used += state.N
-					}
-				}
-				if p.Used() != used || used > p.Capacity() {
-					t.Fatalf("used %d, counted %d, capacity %d", p.Used(), used, p.Capacity())
-				}
-			},
+			"": func(t *rapid.T) { w.check() },
 		})
 	})
+}
+
+// world is a pool whose sequences write a mark of their own at each position.
+type world struct {
+	t    *rapid.T
+	p    *Pool
+	seqs []*written
+	next byte
+}
+
+type written struct {
+	*Sequence
+	marks []byte
+}
+
+func (w *world) any(name string) *written { return rapid.SampledFrom(w.seqs).Draw(w.t, name) }
+
+func (w *world) free(s *written) {
+	s.Free()
+	s.marks = nil
+}
+
+func (w *world) grow(s *written, n int) {
+	n = min(n, 64-s.Len())
+	if err := s.Reserve(n); err != nil {
+		w.t.Fatalf("a sequence within its limits: %v", err)
+	}
+	for i := range n {
+		w.next++
+		s.marks = append(s.marks, w.next)
+		for layer, l := range w.p.geo.Layers {
+			if l.Holds() {
+				run := s.Run(layer, 0, n)
+				pos := run.Pos + i
+				page := run.Pages[pos/l.BlockTokens-run.FirstBlock]
+				w.p.stream.Write(page.At(l.KAt(pos%l.BlockTokens, 0), 1), []byte{w.next})
+			}
+			if l.State > 0 {
+				w.p.stream.Write(s.State(layer, 0, n, 0, l.State).To.At(0, 1), []byte{w.next})
+			}
+		}
+	}
+	s.Advance(n)
+}
+
+func (w *world) truncate(s *written) {
+	n, before := rapid.IntRange(0, s.Len()).Draw(w.t, "n"), s.Len()
+	if err := s.Truncate(n); err != nil {
+		if s.Len() != before {
+			w.t.Fatal("a refused cut changed the sequence")
+		}
+		return
+	}
+	s.marks = s.marks[:n]
+}
+
+func (w *world) check() {
+	refs := map[*slot]int{}
+	for _, s := range w.seqs {
+		for layer, l := range w.p.geo.Layers {
+			list := s.layers[layer]
+			for _, slot := range list.slots {
+				refs[slot]++
+			}
+			if l.Holds() {
+				w.marks(s, l, list)
+			}
+			if l.State > 0 && s.Len() > 0 {
+				w.mark(s.states[0].At(l.stateAt, 1), s.marks[s.Len()-1])
+			}
+		}
+		for _, state := range s.states {
+			if state != nil {
+				refs[state]++
+			}
+		}
+	}
+	var used int64
+	for slot, n := range refs {
+		if slot.refs != n {
+			w.t.Fatalf("a slot counts %d references and has %d", slot.refs, n)
+		}
+		used += slot.N
+	}
+	if w.p.Used() != used || used > w.p.Capacity() {
+		w.t.Fatalf("used %d, counted %d, capacity %d", w.p.Used(), used, w.p.Capacity())
+	}
+}
+
+// marks checks what the next token would see of a layer.
+func (w *world) marks(s *written, l Layer, list pageList) {
+	oldest := 0
+	if l.Window > 0 {
+		oldest = max(0, s.Len()-l.Window+1)
+	}
+	for pos := oldest; pos < s.Len(); pos++ {
+		w.mark(list.pages[pos/l.BlockTokens-list.first].At(l.KAt(pos%l.BlockTokens, 0), 1), s.marks[pos])
+	}
+}
+
+func (w *world) mark(at compute.Span, want byte) {
+	var got [1]byte
+	if err := w.p.stream.Read(got[:], at); err != nil || got[0] != want {
+		w.t.Fatalf("read mark %d, wrote %d (%v)", got[0], want, err)
+	}
 }
 
 func TestFull(t *testing.T) {
@@ -178,7 +229,7 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPool(device(t), g, 8, 4, 1)
+	p := newPool(t, g, 8, 4, 1)
 	s, other := p.NewSequence(), p.NewSequence()
 	if err := s.Reserve(8); err != nil {
 		t.Fatal(err)
@@ -201,7 +252,7 @@ func TestTruncateBehindWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewPool(device(t), g, 64, 8, 1).NewSequence()
+	s := newPool(t, g, 64, 8, 1).NewSequence()
 	for range 8 {
 		if err := s.Reserve(4); err != nil {
 			t.Fatal(err)

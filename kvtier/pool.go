@@ -16,8 +16,16 @@ var ErrFull = errors.New("the KV cache is full")
 // and its sequences belong to one goroutine.
 type Pool struct {
 	dev     compute.Device
+	stream  compute.Stream // of those who compute, so that copies are in order
 	geo     Geometry
 	classes map[int64]*class // by slot size
+}
+
+// slot is memory of a page or a state. Sequences share what none of them will
+// write again.
+type slot struct {
+	compute.Span
+	refs int
 }
 
 // class holds the slots of one size.
@@ -34,9 +42,10 @@ const slabBytes = 4 << 20
 
 // NewPool makes an empty pool with room for the given number of sequences of
 // ctx positions that grow by at most batch positions at a time. Its capacity
-// is Geometry.PoolBytes of the same arguments.
-func NewPool(dev compute.Device, geo Geometry, ctx, batch, sequences int) *Pool {
-	p := &Pool{dev: dev, geo: geo, classes: map[int64]*class{}}
+// is Geometry.PoolBytes of the same arguments. stream is the one that computes
+// with the pages.
+func NewPool(dev compute.Device, stream compute.Stream, geo Geometry, ctx, batch, sequences int) *Pool {
+	p := &Pool{dev: dev, stream: stream, geo: geo, classes: map[int64]*class{}}
 	for size, slots := range geo.slots(ctx, batch, sequences) {
 		p.classes[size] = &class{size: size, capacity: slots}
 	}
@@ -64,16 +73,41 @@ func (p *Pool) Used() int64 {
 	return n
 }
 
-func (p *Pool) alloc(size int64) (compute.Span, error) {
+// alloc takes a slot, with one reference.
+func (p *Pool) alloc(size int64) (*slot, error) {
 	c := p.classes[size]
 	if len(c.free) == 0 {
 		if err := p.addSlab(c); err != nil {
-			return compute.Span{}, err
+			return nil, err
 		}
 	}
-	slot := c.free[len(c.free)-1]
+	s := &slot{c.free[len(c.free)-1], 1}
 	c.free = c.free[:len(c.free)-1]
-	return slot, nil
+	return s, nil
+}
+
+// share takes another reference.
+func share(s *slot) *slot {
+	if s != nil {
+		s.refs++
+	}
+	return s
+}
+
+// private returns a slot with the contents of s that nobody else refers to,
+// in exchange for a reference to s.
+func (p *Pool) private(s *slot) (*slot, error) {
+	if s.refs == 1 {
+		return s, nil
+	}
+	own, err := p.alloc(s.N)
+	if err != nil {
+		return nil, err
+	}
+	values := int(s.N / 4)
+	p.stream.Copy(compute.MatrixOf(own.Span, 1, values), compute.MatrixOf(s.Span, 1, values), compute.Rows{})
+	p.release(s)
+	return own, nil
 }
 
 func (p *Pool) addSlab(c *class) error {
@@ -93,9 +127,15 @@ func (p *Pool) addSlab(c *class) error {
 	return nil
 }
 
-func (p *Pool) release(slot compute.Span) {
-	c := p.classes[slot.N]
-	c.free = append(c.free, slot)
+// release gives a reference back.
+func (p *Pool) release(s *slot) {
+	if s == nil {
+		return
+	}
+	if s.refs--; s.refs == 0 {
+		c := p.classes[s.N]
+		c.free = append(c.free, s.Span)
+	}
 }
 
 // Close frees the pool's memory. Its sequences must not be used afterwards.

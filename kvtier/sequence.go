@@ -2,23 +2,43 @@ package kvtier
 
 import (
 	"fmt"
+	"slices"
 
 	"gorun/compute"
 )
 
-// Sequence is the KV of one token sequence: for each layer a list of pages.
+// Sequence is what a model remembers of one token sequence: for each layer a
+// list of pages, and the state of recurrent layers.
 type Sequence struct {
 	pool   *Pool
 	length int
 	layers []pageList
-	// states[0] is that of length; a pass writes states[1].
-	states [2]compute.Span
+	// states[0] is that of length, and is not written again; a pass writes
+	// states[1].
+	states [2]*slot
 }
 
 // pageList is the pages of one layer, from block first on.
 type pageList struct {
 	first int
-	pages []compute.Span
+	slots []*slot
+	pages []compute.Span // of slots
+}
+
+// Fork makes a second sequence with the same past. The two share pages and
+// state until one of them writes. A fork that is kept is a snapshot; a fork of
+// that is its restoration.
+func (s *Sequence) Fork() *Sequence {
+	fork := s.pool.NewSequence()
+	fork.length = s.length
+	for i, l := range s.layers {
+		fork.layers[i] = pageList{l.first, slices.Clone(l.slots), slices.Clone(l.pages)}
+		for _, slot := range l.slots {
+			share(slot)
+		}
+	}
+	fork.states[0] = share(s.states[0])
+	return fork
 }
 
 // NewSequence makes an empty sequence. It takes pages as it grows.
@@ -37,8 +57,20 @@ func (s *Sequence) Reserve(n int) error {
 			return err
 		}
 	}
+	return s.reserveStates()
+}
+
+func (s *Sequence) reserveStates() error {
+	size := s.pool.geo.stateBytes
+	if size == 0 {
+		return nil
+	}
+	if next := s.states[1]; next != nil && next.refs > 1 {
+		s.pool.release(next) // a fork still has it as its present
+		s.states[1] = nil
+	}
 	for i := range s.states {
-		if size := s.pool.geo.stateBytes; size > 0 && s.states[i].N == 0 {
+		if s.states[i] == nil {
 			slot, err := s.pool.alloc(size)
 			if err != nil {
 				return fmt.Errorf("recurrent state: %w", err)
@@ -60,30 +92,37 @@ func (s *Sequence) reserve(layer, n int) error {
 		oldest := max(0, s.length-shape.Window+1)
 		s.drop(l, oldest/geo.BlockTokens-l.first)
 	}
-	for (l.first+len(l.pages))*geo.BlockTokens < s.length+n {
-		page, err := s.pool.alloc(shape.SlotBytes())
+	if last := s.length/geo.BlockTokens - l.first; n > 0 && last < len(l.slots) {
+		own, err := s.pool.private(l.slots[last]) // it is about to be written
 		if err != nil {
 			return fmt.Errorf("layer %d at %d tokens: %w", layer, s.length, err)
 		}
-		l.pages = append(l.pages, page)
+		l.slots[last], l.pages[last] = own, own.Span
+	}
+	for (l.first+len(l.slots))*geo.BlockTokens < s.length+n {
+		own, err := s.pool.alloc(shape.SlotBytes())
+		if err != nil {
+			return fmt.Errorf("layer %d at %d tokens: %w", layer, s.length, err)
+		}
+		l.slots, l.pages = append(l.slots, own), append(l.pages, own.Span)
 	}
 	return nil
 }
 
 // drop gives back the first n pages of a layer.
 func (s *Sequence) drop(l *pageList, n int) {
-	n = max(0, min(n, len(l.pages)))
-	for _, page := range l.pages[:n] {
-		s.pool.release(page)
+	n = max(0, min(n, len(l.slots)))
+	for _, slot := range l.slots[:n] {
+		s.pool.release(slot)
 	}
-	l.pages = append(l.pages[:0], l.pages[n:]...)
+	l.slots, l.pages = slices.Delete(l.slots, 0, n), slices.Delete(l.pages, 0, n)
 	l.first += n
 }
 
 // Advance counts n positions, for which Reserve made room, as filled.
 func (s *Sequence) Advance(n int) {
 	for i, l := range s.layers {
-		if s.pool.geo.Layers[i].Holds() && (l.first+len(l.pages))*s.pool.geo.BlockTokens < s.length+n {
+		if s.pool.geo.Layers[i].Holds() && (l.first+len(l.slots))*s.pool.geo.BlockTokens < s.length+n {
 			panic(fmt.Sprintf("kvtier: advance by %d at %d without room in layer %d", n, s.length, i))
 		}
 	}
@@ -112,9 +151,10 @@ func (s *Sequence) Truncate(n int) error {
 	for i := range s.layers {
 		l := &s.layers[i]
 		keep := max(0, (n+geo.BlockTokens-1)/geo.BlockTokens-l.first)
-		for len(l.pages) > keep {
-			s.pool.release(l.pages[len(l.pages)-1])
-			l.pages = l.pages[:len(l.pages)-1]
+		for len(l.slots) > keep {
+			end := len(l.slots) - 1
+			s.pool.release(l.slots[end])
+			l.slots, l.pages = l.slots[:end], l.pages[:end]
 		}
 		if n == 0 {
 			l.first = 0
@@ -127,14 +167,12 @@ func (s *Sequence) Truncate(n int) error {
 // Free gives all pages back.
 func (s *Sequence) Free() {
 	for i := range s.layers {
-		s.drop(&s.layers[i], len(s.layers[i].pages))
+		s.drop(&s.layers[i], len(s.layers[i].slots))
 		s.layers[i].first = 0
 	}
 	for i := range s.states {
-		if s.states[i].N > 0 {
-			s.pool.release(s.states[i])
-			s.states[i] = compute.Span{}
-		}
+		s.pool.release(s.states[i])
+		s.states[i] = nil
 	}
 	s.length = 0
 }

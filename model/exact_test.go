@@ -291,3 +291,50 @@ func TestForwardErrors(t *testing.T) {
 		t.Errorf("emit's error: %v, %d tokens", err, seq.Len())
 	}
 }
+
+// TestFork continues forks taken at every few tokens, beside the sequence
+// that they come from, and wants the bits of a run without forks.
+func TestFork(t *testing.T) {
+	for _, name := range exactModels {
+		t.Run(name, func(t *testing.T) {
+			g := loadGolden(t, name)
+			m := openGolden(t, g, cpuDevice(t, 2), 4)
+			vocab := m.Spec().Vocab
+			other := slices.Clone(g.tokens)
+			slices.Reverse(other)
+			want := logitsOf(t, m, g.tokens, 96)
+			seq := m.NewSequence()
+			defer seq.Free()
+			step := func(s *kvtier.Sequence, tokens []int32) (logits []float32) {
+				err := m.Forward(context.Background(), []Run{{s, tokens, AllLogits}}, func(_, _ int, l []float32) error {
+					logits = append(logits, l...)
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return logits
+			}
+			for at := 0; at < 90; at += 13 {
+				snapshot := seq.Fork()
+				// One way on, then another from the same snapshot.
+				aside := snapshot.Fork()
+				mixed := append(slices.Clone(g.tokens[:at]), other[:5]...)
+				alone := logitsOf(t, m, mixed, 96)
+				if d := differ(step(aside, other[:5]), alone[at*vocab:]); d != "" {
+					t.Errorf("fork at %d: %s", at, d)
+				}
+				aside.Free()
+				if d := differ(step(seq, g.tokens[at:at+13]), want[at*vocab:(at+13)*vocab]); d != "" {
+					t.Errorf("after a fork at %d: %s", at, d)
+				}
+				again := snapshot.Fork()
+				if d := differ(step(again, g.tokens[at:at+7]), want[at*vocab:(at+7)*vocab]); d != "" {
+					t.Errorf("restored at %d: %s", at, d)
+				}
+				again.Free()
+				snapshot.Free()
+			}
+		})
+	}
+}

@@ -101,7 +101,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 		return err
 	}
 	m.close = append(m.close, sc.buf.Free)
-	m.pool = kvtier.NewPool(dev, p.Geometry, p.Options.Context, p.Options.Batch, p.Options.Sequences)
+	m.pool = kvtier.NewPool(dev, stream, p.Geometry, p.Options.Context, p.Options.Batch, p.Options.Sequences)
 	m.close = append(m.close, m.pool.Close)
 	if err := m.compare(dev, vectors, sc.buf); err != nil {
 		return err
