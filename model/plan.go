@@ -119,9 +119,12 @@ func (p *Plan) itemize() {
 	}
 }
 
-// work bounds the products of the forward pass.
+// work bounds the operations of the forward pass.
 func (p *Plan) work() compute.Work {
-	w := compute.Work{Rows: p.Options.Batch}
+	w := compute.Work{Rows: p.Options.Batch, Context: p.Options.Context}
+	for _, l := range p.Spec.Layers {
+		w.Accumulator = max(w.Accumulator, l.Attention.accumulatorCols())
+	}
 	for _, page := range p.weights.catalog.Pages() {
 		w.Cols = max(w.Cols, page.Cols)
 	}

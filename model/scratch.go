@@ -51,7 +51,7 @@ func layout(s *Spec, batch int) (*scratch, int64) {
 		case a.Latent.Rank > 0:
 			qkv = max(qkv, a.Heads*(a.Latent.NoPE+a.Latent.RoPE)+a.Latent.Rank+a.Latent.RoPE)
 			mixed = max(mixed, a.Heads*a.KDim, a.Latent.QRank)
-			acc = max(acc, a.Heads*(a.VDim+2))
+			acc = max(acc, a.accumulatorCols())
 			heads = max(heads, a.Heads*(a.VDim+a.Latent.VDim))
 		default:
 			qkv = max(qkv, a.Heads*a.KDim+a.KVHeads*(a.KDim+a.VDim))
@@ -60,7 +60,7 @@ func layout(s *Spec, batch int) (*scratch, int64) {
 			} else if a.Gate == GatePerHead {
 				gates = max(gates, a.Heads)
 			}
-			acc = max(acc, a.Heads*(a.VDim+2))
+			acc = max(acc, a.accumulatorCols())
 			heads = max(heads, a.Heads*a.VDim)
 		}
 		temperature = temperature || a.Temperature.Scale != 0
@@ -108,6 +108,11 @@ func (f Block) width() int {
 		return 2 * f.Hidden
 	}
 	return f.Hidden
+}
+
+// accumulatorCols is the columns of an accumulator.
+func (a Attention) accumulatorCols() int {
+	return compute.Attention{Heads: a.Heads, Layout: compute.KVLayout{VDim: a.VDim}}.AccumulatorCols()
 }
 
 // channels is the columns of query, key and value of a delta net.

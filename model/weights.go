@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -86,6 +87,9 @@ func bind(s *Spec, f *gguf.File) (*weights, error) {
 	if len(f.Tensors()) == 0 {
 		return nil, errors.New("the file holds a vocabulary and no weights")
 	}
+	if s.Extra > 0 && !hasLayer(f, 0) {
+		return nil, fmt.Errorf("the file holds only the %d layers that predict further tokens (a draft), not the model that they belong to", s.Extra)
+	}
 	b := &binder{file: f, used: map[string]bool{}}
 	w := &weights{layers: make([]layerWeights, len(s.Layers))}
 	w.embed = b.matrix("token_embd.weight", s.Vocab, s.Width)
@@ -109,6 +113,17 @@ func bind(s *Spec, f *gguf.File) (*weights, error) {
 	}
 	w.catalog, w.vectors = b.catalog, b.vectors
 	return w, nil
+}
+
+// hasLayer reports whether the file has any tensor of layer i.
+func hasLayer(f *gguf.File, i int) bool {
+	return slices.ContainsFunc(f.Tensors(), func(t gguf.Tensor) bool { return strings.HasPrefix(t.Name, layerTensor(i, "")) })
+}
+
+// Predictors is the number of layers that predict further tokens, and whether
+// the file has their tensors; they may be in another file.
+func (s *Spec) Predictors(f *gguf.File) (n int, present bool) {
+	return s.Extra, s.Extra > 0 && hasLayer(f, len(s.Layers))
 }
 
 // factors checks the tensor of a RoPE, which the host makes tables of.

@@ -72,6 +72,13 @@ type typeReport struct {
 	Share    float64 `json:"share"` // of all tensor bytes
 }
 
+// predictReport tells of layers that predict further tokens. They are not part
+// of the trunk and not used yet.
+type predictReport struct {
+	Layers  int  `json:"layers"`
+	Present bool `json:"present"` // their tensors are in this file
+}
+
 type kvReport struct {
 	Type     string `json:"type"`
 	PerToken int64  `json:"bytes_per_token"`
@@ -207,6 +214,9 @@ func (r *inspection) judge(f *gguf.File) {
 				r.KV = append(r.KV, kvReport{t.String(), g.BytesPerToken(), g.Waste()})
 			}
 		}
+		if n, present := spec.Predictors(f); n > 0 {
+			r.Predict = &predictReport{n, present}
+		}
 		_, err = model.NewPlan(f, model.Options{})
 	}
 	if err != nil {
@@ -229,6 +239,13 @@ func (r *inspection) print(w io.Writer) error {
 	}
 	if r.Text != "" {
 		fmt.Fprintf(t, "text\tno: %s\n", r.Text)
+	}
+	if m := r.Predict; m != nil {
+		where := "their tensors are not in this file"
+		if m.Present {
+			where = "not used"
+		}
+		fmt.Fprintf(t, "predictors\t%d layers for multi-token prediction: %s\n", m.Layers, where)
 	}
 	for _, k := range r.KV {
 		fmt.Fprintf(t, "kv %s\t%v a token", k.Type, units.Size(k.PerToken))
