@@ -47,6 +47,9 @@ type Device interface {
 type Work struct {
 	Rows int // of activations in a product
 	Cols int // of the widest weight matrix in a product
+
+	Accumulator int // columns of the widest accumulator of attention
+	Context     int // positions of a sequence
 }
 
 // HostMapper is a Device that can use memory of the host in place, without a

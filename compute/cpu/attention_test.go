@@ -18,13 +18,13 @@ type attentionCase struct {
 	q, k, v, sink []float32
 }
 
-func drawAttention(t *rapid.T, longest int) attentionCase {
+func drawAttention(t *rapid.T, longest, widest int) attentionCase {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
 	group, kvHeads := 1+r.IntN(3), 1+r.IntN(2)
 	kt := rapid.SampledFrom([]tensor.Type{tensor.F32, tensor.F16}).Draw(t, "K type")
 	vt := rapid.SampledFrom([]tensor.Type{tensor.F32, tensor.F16}).Draw(t, "V type")
 	block := rapid.SampledFrom([]int{4, 64, 256}).Draw(t, "block")
-	l, err := compute.NewKVLayout(kvHeads, 1+r.IntN(12), 1+r.IntN(12), false, kt, vt, block)
+	l, err := compute.NewKVLayout(kvHeads, 1+r.IntN(widest), 1+r.IntN(widest), false, kt, vt, block)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,63 +103,72 @@ func (c attentionCase) pages(b *bench) []compute.Span {
 
 func TestAttention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawAttention(t, 2500)
+		c := drawAttention(t, 2500, 12)
 		b := newBench(t, rapid.IntRange(1, 3).Draw(t, "threads"))
 		defer b.close()
-		a, l := c.a, c.a.Layout
-		if c.sink != nil {
-			a.Sinks = b.matrix(1, a.Heads, c.sink)
-		}
-		pages := c.pages(b)
-		q := b.matrix(c.rows, a.Heads*l.KDim, c.q)
-		newAcc := func(rows int) compute.Matrix {
-			return b.matrix(rows, a.AccumulatorCols(), make([]float32, rows*a.AccumulatorCols()))
-		}
-		finish := func(acc compute.Matrix) []float32 {
-			out := b.matrix(c.rows, a.Heads*l.VDim, make([]float32, c.rows*a.Heads*l.VDim))
-			b.s.FinishAttention(out, acc, a)
-			return b.read(out)
-		}
-		whole := []compute.KVRun{{Row: 0, Count: c.rows, Pos: c.past, Pages: pages}}
-		acc := newAcc(c.rows)
-		b.s.Attend(acc, q, a, whole)
-		one := finish(acc)
-		close32(b.t, "attention", one, c.direct(), 1e-5)
-
-		same := func(what string, got []float32) {
-			for i := range got {
-				if math.Float32bits(got[i]) != math.Float32bits(one[i]) {
-					t.Fatalf("%s: value %d is %v, not %v", what, i, got[i], one[i])
-				}
-			}
-		}
-		// Row by row, as decoding has it.
-		acc = newAcc(c.rows)
-		for r := range c.rows {
-			b.s.Attend(acc.RowsAt(r, 1), q.RowsAt(r, 1), a, []compute.KVRun{{Row: 0, Count: 1, Pos: c.past + r, Pages: pages}})
-		}
-		same("row by row", finish(acc))
-
-		// A span at a time, as pages stream through a ring, and without the
-		// pages before the window.
-		acc = newAcc(c.rows)
-		step := a
-		perSpan := compute.SpanTokens / l.BlockTokens
-		first := a.Visible(c.past) / l.BlockTokens
-		for begin := first; begin < len(pages); begin = (begin/perSpan + 1) * perSpan {
-			end := min(len(pages), (begin/perSpan+1)*perSpan)
-			b.s.Attend(acc, q, step, []compute.KVRun{{Row: 0, Count: c.rows, Pos: c.past, Pages: pages[begin:end], FirstBlock: begin}})
-			step.Reset = false
-		}
-		same("span by span", finish(acc))
-
-		// Partials computed elsewhere and merged.
-		spans := (c.past+c.rows-1)/compute.SpanTokens + 1
-		partials := newAcc(spans * c.rows)
-		b.s.AttendSpans(partials, q, a, whole, 0)
-		acc = newAcc(c.rows)
-		b.s.Attend(acc, q, a, nil)
-		b.s.MergeSpans(acc, partials, a)
-		same("partials", finish(acc))
+		one := c.everyWay(b)
+		close32(t, "attention", one, c.direct(), 1e-5)
 	})
+}
+
+// everyWay computes attention in all ways that must give the same bits.
+func (c attentionCase) everyWay(b *bench) []float32 {
+	a, l := c.a, c.a.Layout
+	if c.sink != nil {
+		a.Sinks = b.matrix(1, a.Heads, c.sink)
+	}
+	pages := c.pages(b)
+	q := b.matrix(c.rows, a.Heads*l.KDim, c.q)
+	newAcc := func(rows int) compute.Matrix {
+		return b.matrix(rows, a.AccumulatorCols(), make([]float32, rows*a.AccumulatorCols()))
+	}
+	finish := func(acc compute.Matrix) []float32 {
+		out := b.matrix(c.rows, a.Heads*l.VDim, make([]float32, c.rows*a.Heads*l.VDim))
+		b.s.FinishAttention(out, acc, a)
+		return b.read(out)
+	}
+	whole := []compute.KVRun{{Row: 0, Count: c.rows, Pos: c.past, Pages: pages}}
+	acc := newAcc(c.rows)
+	b.s.Attend(acc, q, a, whole)
+	one := finish(acc)
+
+	// Row by row, as decoding has it.
+	acc = newAcc(c.rows)
+	for r := range c.rows {
+		b.s.Attend(acc.RowsAt(r, 1), q.RowsAt(r, 1), a, []compute.KVRun{{Row: 0, Count: 1, Pos: c.past + r, Pages: pages}})
+	}
+	same(b.t, "row by row", finish(acc), one)
+
+	// A span at a time, as pages stream through a ring, and without the
+	// pages before the window.
+	acc = newAcc(c.rows)
+	step := a
+	perSpan := compute.SpanTokens / l.BlockTokens
+	first := a.Visible(c.past) / l.BlockTokens
+	for begin := first; begin < len(pages); begin = (begin/perSpan + 1) * perSpan {
+		end := min(len(pages), (begin/perSpan+1)*perSpan)
+		b.s.Attend(acc, q, step, []compute.KVRun{{Row: 0, Count: c.rows, Pos: c.past, Pages: pages[begin:end], FirstBlock: begin}})
+		step.Reset = false
+	}
+	same(b.t, "span by span", finish(acc), one)
+
+	// Partials computed elsewhere and merged.
+	spans := (c.past+c.rows-1)/compute.SpanTokens + 1
+	partials := newAcc(spans * c.rows)
+	b.s.AttendSpans(partials, q, a, whole, 0)
+	acc = newAcc(c.rows)
+	b.s.Attend(acc, q, a, nil)
+	b.s.MergeSpans(acc, partials, a)
+	same(b.t, "partials", finish(acc), one)
+	return one
+}
+
+// same fails unless all bits are the same.
+func same(t failer, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("%s: value %d is %v, not %v", what, i, got[i], want[i])
+		}
+	}
 }

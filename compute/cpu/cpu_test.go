@@ -29,12 +29,24 @@ type bench struct {
 	buffers []compute.Buffer
 }
 
+// newBench is a bench with the reference.
 func newBench(t failer, threads int) *bench {
 	d, err := NewReference(threads)
+	return startBench(t, d, err, compute.Work{})
+}
+
+// newFastBench is a bench with the fast path.
+func newFastBench(t failer, threads int, w compute.Work) *bench {
+	d, err := New(threads)
+	return startBench(t, d, err, w)
+}
+
+func startBench(t failer, d *Device, err error, w compute.Work) *bench {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := d.NewStream(compute.Work{})
+	s, err := d.NewStream(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +54,9 @@ func newBench(t failer, threads int) *bench {
 }
 
 func (b *bench) close() {
+	if err := b.s.Close(); err != nil {
+		b.t.Fatal(err)
+	}
 	for _, buf := range b.buffers {
 		if err := buf.Free(); err != nil {
 			b.t.Fatal(err)

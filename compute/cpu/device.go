@@ -4,7 +4,8 @@
 // exactly, activations stay float32, and sums are carried in float64. Products
 // of two float32 are exact in float64, so fused multiply-add hardware changes
 // no bit. The fast path is held against it: matrix products are those of
-// package gemm, which rounds activations to 8 bits where weights are quantized.
+// package gemm, which rounds activations to 8 bits where weights are quantized,
+// and attention is that of package attn, in float32.
 //
 // Operations run at once when they are enqueued, split among the threads of a
 // Pool by elements of the result. Each element is computed by one thread in
@@ -17,6 +18,7 @@ import (
 
 	"gorun/compute"
 	"gorun/internal/arena"
+	"gorun/tensor/attn"
 	"gorun/tensor/gemm"
 )
 
@@ -53,7 +55,7 @@ func (d *Device) Numerics() string {
 	if d.reference {
 		return "cpu-reference-1"
 	}
-	return "cpu-1+" + gemm.Numerics
+	return "cpu-2+" + gemm.Numerics + "+" + attn.Numerics
 }
 
 // NewStream implements compute.Device.
@@ -66,7 +68,7 @@ func (d *Device) NewStream(w compute.Work) (compute.Stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	return newFast(s, a), nil
+	return newFast(s, w, a), nil
 }
 
 // Workspace implements compute.Device.

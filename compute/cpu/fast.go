@@ -9,24 +9,29 @@ import (
 	"gorun/tensor/gemm"
 )
 
-// fast is a stream with the kernels of package gemm.
+// fast is a stream with the kernels of packages gemm and attn.
 type fast struct {
 	*stream
 	memory   *arena.Arena
-	scratch  [][]byte // one for each worker
-	prepared []byte   // rows of activations as gemm wants them
+	scratch  [][]byte     // one for each worker
+	prepared []byte       // rows of activations as gemm wants them
+	partials compute.Span // of spans that are attended to side by side
+
+	attention     attention
+	attentionBody func(worker, lo, hi int)
 }
 
 // Workspace is the memory of a fast stream on so many threads: scratch for
-// each of them, and the prepared rows.
+// each of them, the prepared rows, and partials of attention.
 func Workspace(threads int, w compute.Work) int64 {
 	if w.Rows == 0 {
 		return 0
 	}
-	return int64(threads)*workerScratch + int64(w.Rows)*preparedBytes(w.Cols)
+	return int64(threads)*workerScratch + int64(w.Rows)*preparedBytes(w.Cols) + splitBytes(w)
 }
 
-// workerScratch is the most that gemm asks for.
+// workerScratch is the most that gemm asks for, and what a block of attn may
+// take.
 const workerScratch = 1 << 20
 
 // preparedBytes is the most that a prepared row of cols values takes.
@@ -41,13 +46,17 @@ func preparedBytes(cols int) int64 {
 	return int64(most+63) &^ 63
 }
 
-func newFast(s *stream, memory *arena.Arena) *fast {
-	f := &fast{stream: s, memory: memory, prepared: memory.Bytes()}
-	if len(f.prepared) > 0 {
+func newFast(s *stream, w compute.Work, memory *arena.Arena) *fast {
+	f := &fast{stream: s, memory: memory}
+	f.attentionBody = f.attention.do
+	if rest := memory.Bytes(); len(rest) > 0 {
 		for range s.pool.Threads() {
-			f.scratch = append(f.scratch, f.prepared[:workerScratch])
-			f.prepared = f.prepared[workerScratch:]
+			f.scratch = append(f.scratch, rest[:workerScratch])
+			rest = rest[workerScratch:]
 		}
+		n := int64(w.Rows) * preparedBytes(w.Cols)
+		f.prepared = rest[:n]
+		f.partials = compute.Span{Buf: &buffer{mem: rest[n:]}, N: splitBytes(w)}
 	}
 	return f
 }

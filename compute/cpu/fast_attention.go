@@ -1,0 +1,298 @@
+package cpu
+
+import (
+	"math"
+
+	"gorun/compute"
+	"gorun/tensor/attn"
+)
+
+// attention is one Attend or AttendSpans of a fast stream. It is cut into
+// tasks, each a block of query rows of one KV head. With few rows and much to
+// see, each task is also one span only, whose partials are folded in the end;
+// otherwise it goes through its spans in order and folds as it goes.
+type attention struct {
+	*fast
+	a         compute.Attention
+	shape     attn.Shape
+	acc, q    compute.Matrix
+	runs      []compute.KVRun
+	rows      int  // of a block, at most
+	split     bool // partials of spans go to rows of acc
+	firstSpan int
+	tasks     []attentionTask
+}
+
+// attentionTask is query rows [row, row+count) of a run with the heads
+// [head, head+heads) that share KV head kv, in spans [span, end).
+type attentionTask struct {
+	run         *compute.KVRun
+	kv          int
+	row, count  int
+	head, heads int
+	span, end   int
+}
+
+// mostBlockRows is the number of query rows that share a tile of keys. With
+// more, the tile is converted less often, but the scores leave the cache.
+const mostBlockRows = 64
+
+// splitRows is the number of rows whose spans are attended to side by side.
+const splitRows = 4
+
+// splitBytes is the memory of their partials.
+func splitBytes(w compute.Work) int64 {
+	spans := (w.Context + compute.SpanTokens - 1) / compute.SpanTokens
+	return 4 * int64(min(w.Rows, splitRows)) * int64(spans) * int64(w.Accumulator)
+}
+
+func (f *fast) Attend(acc, q compute.Matrix, a compute.Attention, seqs []compute.KVRun) {
+	require(acc.Rows == q.Rows && acc.Cols == a.AccumulatorCols(), "Attend to %dx%d", acc.Rows, acc.Cols)
+	if a.Reset {
+		empty(acc, a)
+	}
+	if first, spans, ok := f.splits(q.Rows, a, seqs); ok {
+		partials := compute.MatrixOf(f.partials, q.Rows*spans, acc.Cols)
+		f.AttendSpans(partials, q, a, seqs, first)
+		f.MergeSpans(acc, partials, a)
+		return
+	}
+	f.attend(attention{a: a, acc: acc, q: q, runs: seqs})
+}
+
+// splits tells the first span and the number of spans of a call whose spans
+// are better attended to side by side.
+func (f *fast) splits(rows int, a compute.Attention, seqs []compute.KVRun) (first, spans int, ok bool) {
+	first, end := 0, 0
+	for i := range seqs {
+		from, to := spansOf(a, &seqs[i], 0, seqs[i].Count)
+		if i == 0 || from < first {
+			first = from
+		}
+		end = max(end, to)
+	}
+	spans = end - first
+	need := 4 * int64(rows) * int64(spans) * int64(a.AccumulatorCols())
+	return first, spans, f.pool.Threads() > 1 && rows <= splitRows && spans > 1 && need <= f.partials.N
+}
+
+// spansOf is the spans [first, end) that rows [row, row+count) of a run see.
+func spansOf(a compute.Attention, run *compute.KVRun, row, count int) (first, end int) {
+	from, to := visible(a, run, row, count)
+	if from >= to {
+		return 0, 0
+	}
+	return from / compute.SpanTokens, (to-1)/compute.SpanTokens + 1
+}
+
+// visible is the positions [from, to) that rows [row, row+count) of a run see.
+func visible(a compute.Attention, run *compute.KVRun, row, count int) (from, to int) {
+	block := a.Layout.BlockTokens
+	return max(a.Visible(run.Pos+row), run.FirstBlock*block), min(run.Pos+row+count, (run.FirstBlock+len(run.Pages))*block)
+}
+
+func (f *fast) AttendSpans(partials, q compute.Matrix, a compute.Attention, seqs []compute.KVRun, firstSpan int) {
+	require(q.Rows > 0 && partials.Rows%q.Rows == 0 && partials.Cols == a.AccumulatorCols(),
+		"AttendSpans to %dx%d", partials.Rows, partials.Cols)
+	empty(partials, a)
+	f.attend(attention{a: a, acc: partials, q: q, runs: seqs, split: true, firstSpan: firstSpan})
+}
+
+// empty makes accumulators that have seen nothing.
+func empty(m compute.Matrix, a compute.Attention) {
+	for r := range m.Rows {
+		for h := range a.Heads {
+			acc := accumulator(row(m, r), a, h)
+			acc[0], acc[1] = float32(math.Inf(-1)), 0
+		}
+	}
+}
+
+func (f *fast) MergeSpans(acc, partials compute.Matrix, a compute.Attention) {
+	require(acc.Rows > 0 && partials.Rows%acc.Rows == 0 && partials.Cols == acc.Cols,
+		"MergeSpans of %dx%d to %dx%d", partials.Rows, partials.Cols, acc.Rows, acc.Cols)
+	f.parallel(acc.Rows*a.Heads, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			r, h := i/a.Heads, i%a.Heads
+			for p := r; p < partials.Rows; p += acc.Rows {
+				part := accumulator(row(partials, p), a, h)
+				attn.Fold(accumulator(row(acc, r), a, h), part[0], part[1], part[2:])
+			}
+		}
+	})
+}
+
+// attend does the tasks of a call.
+func (f *fast) attend(call attention) {
+	l := call.a.Layout
+	require(call.q.Cols == call.a.Heads*l.KDim && l.Heads > 0 && call.a.Heads%l.Heads == 0,
+		"attention of %d heads over %d", call.a.Heads, l.Heads)
+	call.fast, call.tasks = f, f.attention.tasks[:0]
+	call.shape = attn.Shape{
+		KType: l.KType, VType: l.VType, KDim: l.KDim, VDim: l.VDim, Span: compute.SpanTokens, Scale: call.a.Scale, Cap: call.a.Cap,
+	}
+	call.rows = mostBlockRows
+	for call.rows > 1 && call.shape.Bytes(call.rows) > workerScratch {
+		call.rows /= 2
+	}
+	require(len(f.scratch) > 0 && call.shape.Bytes(call.rows) <= workerScratch,
+		"attention of heads of %d is beyond the work that the stream was made for", l.KDim)
+	// The call lives in the stream, so that it is not allocated each time.
+	f.attention = call
+	f.attention.plan()
+	f.pool.For(len(f.attention.tasks), f.attention.tasksAtOnce(), f.attentionBody)
+	f.attention.forget()
+}
+
+// plan lists the tasks, those with most to see first.
+func (c *attention) plan() {
+	group := c.a.Heads / c.a.Layout.Heads
+	heads := min(group, c.rows) // of a block
+	rows := c.rows / heads
+	for i := range c.runs {
+		run := &c.runs[i]
+		for last := run.Count; last > 0; last -= rows {
+			row := max(0, last-rows)
+			first, end := spansOf(c.a, run, row, last-row)
+			for head := range c.a.Layout.Heads {
+				for h := 0; h < group; h += heads {
+					t := attentionTask{
+						run: run, kv: head, row: row, count: last - row,
+						head: head*group + h, heads: min(heads, group-h), span: first, end: end,
+					}
+					if !c.split {
+						c.tasks = append(c.tasks, t)
+						continue
+					}
+					for t.span = first; t.span < end; t.span++ {
+						t.end = t.span + 1
+						c.tasks = append(c.tasks, t)
+					}
+				}
+			}
+		}
+	}
+}
+
+// leastWork is the number of multiply-adds that it takes to make waking a
+// thread worth the while.
+const leastWork = 1 << 18
+
+// tasksAtOnce is how many tasks a thread claims.
+func (c *attention) tasksAtOnce() int {
+	if len(c.tasks) == 0 {
+		return 1
+	}
+	t := c.tasks[0]
+	from, to := visible(c.a, t.run, t.row, t.count)
+	if c.split {
+		to = min(to, from+compute.SpanTokens)
+	}
+	work := (to - from) * t.count * t.heads * (c.a.Layout.KDim + c.a.Layout.VDim)
+	return max(1, leastWork/max(1, work))
+}
+
+// forget drops what the call borrowed.
+func (c *attention) forget() {
+	clear(c.tasks)
+	*c = attention{tasks: c.tasks[:0]}
+}
+
+// do is the body of the loop over tasks.
+func (c *attention) do(worker, lo, hi int) {
+	var block attn.Block
+	block.Init(c.shape, c.rows, c.scratch[worker])
+	for _, t := range c.tasks[lo:hi] {
+		c.task(&block, t)
+	}
+}
+
+func (c *attention) task(block *attn.Block, t attentionTask) {
+	block.Reset()
+	for r := range t.count {
+		q := row(c.q, t.run.Row+t.row+r)
+		for h := t.head; h < t.head+t.heads; h++ {
+			block.Query(q[h*c.a.Layout.KDim:][:c.a.Layout.KDim], 0, 0)
+		}
+	}
+	for span := t.span; span < t.end; span++ {
+		c.span(block, t, span)
+	}
+}
+
+// span attends with the block to one span.
+func (c *attention) span(block *attn.Block, t attentionTask, span int) {
+	l, origin := c.a.Layout, span*compute.SpanTokens
+	within := func(row, count int) (from, to int) {
+		from, to = visible(c.a, t.run, row, count)
+		return max(from, origin), min(to, origin+compute.SpanTokens)
+	}
+	for r := range t.count {
+		from, to := within(t.row+r, 1)
+		for h := range t.heads {
+			block.See(r*t.heads+h, from-origin, to-origin)
+		}
+	}
+	begin, end := within(t.row, t.count)
+	eachPage(l, t.run, begin, end, func(page compute.Span, token, pos, n int) {
+		block.Keys(pos-origin, n, bytesOf(page.At(l.KAt(token, t.kv), int64(n-1)*l.KRow()+l.KHeadBytes)), int(l.KRow()))
+	})
+	block.Weigh()
+	vRow := l.VRow()
+	if l.VInK {
+		vRow = l.KRow()
+	}
+	eachPage(l, t.run, begin, end, func(page compute.Span, token, pos, n int) {
+		block.Values(pos-origin, n, bytesOf(page.At(l.VAt(token, t.kv), int64(n-1)*vRow+l.VHeadBytes)), int(vRow))
+	})
+	for r := range t.count {
+		for h := range t.heads {
+			c.emit(block, r*t.heads+h, t.run.Row+t.row+r, t.head+h, span)
+		}
+	}
+}
+
+// emit folds the partial of one row of the block, or stores it.
+func (c *attention) emit(block *attn.Block, i, r, h, span int) {
+	top, sum, values := block.Partial(i)
+	if c.split {
+		r += (span - c.firstSpan) * c.q.Rows
+	}
+	attn.Fold(accumulator(row(c.acc, r), c.a, h), top, sum, values)
+}
+
+// eachPage calls do with the pages of positions [begin, end), the first
+// token of them that is meant, its position, and the number of tokens.
+func eachPage(l compute.KVLayout, run *compute.KVRun, begin, end int, do func(page compute.Span, token, pos, n int)) {
+	for begin < end {
+		page, token := pageOf(l, *run, begin)
+		n := min(l.BlockTokens-token, end-begin)
+		do(page, token, begin, n)
+		begin += n
+	}
+}
+
+func (f *fast) FinishAttention(out, acc compute.Matrix, a compute.Attention) {
+	require(out.Rows == acc.Rows && out.Cols == a.Heads*a.Layout.VDim, "FinishAttention to %dx%d", out.Rows, out.Cols)
+	f.rows1(acc, func(r int, acc []float32) {
+		for h := range a.Heads {
+			part := accumulator(acc, a, h)
+			scale := 1 / float64(part[1])
+			if !a.Sinks.IsZero() {
+				scale = besideSink(part[0], part[1], row(a.Sinks, 0)[h])
+			}
+			o := row(out, r)[h*a.Layout.VDim:][:a.Layout.VDim]
+			for d, v := range part[2:] {
+				o[d] = v * float32(scale)
+			}
+		}
+	})
+}
+
+// besideSink is what makes a mean of weighted values whose weights sum up to
+// sum, relative to a score of top, when a sink takes weight as well.
+func besideSink(top, sum, sink float32) float64 {
+	m := float64(max(top, sink))
+	scale := math.Exp(float64(top) - m)
+	return scale / (float64(float64(sum)*scale) + math.Exp(float64(sink)-m))
+}

@@ -1,0 +1,215 @@
+package attn
+
+import (
+	"math"
+	"unsafe"
+
+	"gorun/tensor"
+)
+
+// Shape is what all rows of a block have in common.
+type Shape struct {
+	KType, VType tensor.Type
+	KDim, VDim   int // values of a head
+	Span         int // positions of a span, a multiple of 16
+	Scale        float32
+	Cap          float32 // of scores; 0: none
+}
+
+// A Block attends with a number of query rows to one span of one KV head. Its
+// use is: Reset, Query for each row, Keys for all positions in ascending
+// order, Weigh, Values likewise, Partial for each row. Positions count from
+// the beginning of the span.
+type Block struct {
+	set            *Set
+	shape          Shape
+	kWidth, vWidth int // floats of a row of a tile
+	tileRows       int // positions of a tile
+	rows           []blockRow
+	q              []float32 // rows of kWidth
+	scores         []float32 // rows of stride
+	stride         int
+	sums           []float32 // rows of vWidth
+	tile           []float32
+}
+
+// blockRow is a query row: the positions that it sees, and what came of it.
+type blockRow struct {
+	from, to int
+	top, sum float32
+}
+
+// tileFloats is about the size of a tile, half of a small first-level cache.
+const tileFloats = 4096
+
+// tileRows is the number of positions in a tile of rows so wide.
+func tileRows(width int) int { return min(max(tileFloats/width/lanes*lanes, lanes), 64) }
+
+// sizes are the floats that the parts of a block take.
+func (s Shape) sizes(rows int) (q, scores, sums, tile int) {
+	kWidth, vWidth := width(s.KType, s.KDim), width(s.VType, s.VDim)
+	wide := max(kWidth, vWidth)
+	// Kernels take 16 keys at a time: behind the last of a tile they find
+	// what was there before, and leave scores that nobody reads.
+	return rows * kWidth, rows * (s.Span + lanes), rows * vWidth, (tileRows(wide) + lanes) * wide
+}
+
+// Bytes is the memory of a block of so many rows.
+func (s Shape) Bytes(rows int) int {
+	q, scores, sums, tile := s.sizes(rows)
+	return 4*(q+scores+sums+tile) + rows*int(unsafe.Sizeof(blockRow{})) + 64
+}
+
+// Init makes b a block of at most rows rows in the given memory.
+func (b *Block) Init(s Shape, rows int, memory []byte) {
+	memory = memory[-uintptr(unsafe.Pointer(unsafe.SliceData(memory)))%64:]
+	q, scores, sums, tile := s.sizes(rows)
+	take := func(n int) []float32 {
+		part := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(memory[:4*n]))), n)
+		memory = memory[4*n:]
+		return part
+	}
+	*b = Block{
+		set: Current(), shape: s, kWidth: width(s.KType, s.KDim), vWidth: width(s.VType, s.VDim), stride: s.Span + lanes,
+		q: take(q), scores: take(scores), sums: take(sums), tile: take(tile),
+	}
+	b.tileRows = tileRows(max(b.kWidth, b.vWidth))
+	n := rows * int(unsafe.Sizeof(blockRow{}))
+	b.rows = unsafe.Slice((*blockRow)(unsafe.Pointer(unsafe.SliceData(memory[:n]))), rows)[:0]
+}
+
+// Reset forgets all rows.
+func (b *Block) Reset() { b.rows = b.rows[:0] }
+
+// Query adds a row that sees positions [from, to).
+func (b *Block) Query(q []float32, from, to int) {
+	row := b.q[len(b.rows)*b.kWidth:][:b.kWidth]
+	clear(row[copy(row, q):])
+	b.rows = append(b.rows, blockRow{from: from, to: to})
+}
+
+// See changes what row i sees, and keeps its query.
+func (b *Block) See(i, from, to int) { b.rows[i] = blockRow{from: from, to: to} }
+
+// groups calls do for each run of rows that one kernel takes.
+func (b *Block) groups(do func(kernel, first, rows int)) {
+	for first := 0; first < len(b.rows); {
+		kernel := 0
+		for heights[kernel] > len(b.rows)-first {
+			kernel++
+		}
+		do(kernel, first, heights[kernel])
+		first += heights[kernel]
+	}
+}
+
+// Keys scores positions [pos, pos+n), whose keys begin at src[i*stride].
+func (b *Block) Keys(pos, n int, src []byte, stride int) {
+	for n > 0 {
+		count := min(n, b.tileRows)
+		b.set.loadRows(b.shape.KType, b.tile, b.shape.KDim, src, stride, count)
+		b.groups(func(kernel, first, rows int) {
+			if from, to := b.union(first, rows); from < pos+count && pos < to {
+				b.set.dots[kernel](b.scores[first*b.stride+pos:], b.stride, b.q[first*b.kWidth:], b.tile,
+					b.kWidth/lanes, roundUp(count, lanes), b.shape.Scale)
+			}
+		})
+		pos, n = pos+count, n-count
+		if n > 0 {
+			src = src[count*stride:]
+		}
+	}
+}
+
+// union is the positions that at least one of the rows sees, and what is
+// between them.
+func (b *Block) union(first, rows int) (from, to int) {
+	from, to = b.rows[first].from, b.rows[first].to
+	for _, r := range b.rows[first+1 : first+rows] {
+		from, to = min(from, r.from), max(to, r.to)
+	}
+	return from, to
+}
+
+// common is the positions that all of the rows see.
+func (b *Block) common(first, rows int) (from, to int) {
+	from, to = b.rows[first].from, b.rows[first].to
+	for _, r := range b.rows[first+1 : first+rows] {
+		from, to = max(from, r.from), min(to, r.to)
+	}
+	return from, to
+}
+
+// Weigh makes weights of the scores.
+func (b *Block) Weigh() {
+	clear(b.sums[:len(b.rows)*b.vWidth])
+	for i := range b.rows {
+		r := &b.rows[i]
+		r.top, r.sum = float32(math.Inf(-1)), 0
+		if r.from >= r.to {
+			continue
+		}
+		// Kernels take whole vectors; what the row does not see of them gets
+		// the weight zero.
+		begin, end := r.from/lanes*lanes, roundUp(r.to, lanes)
+		scores := b.scores[i*b.stride:][begin:end]
+		if b.shape.Cap > 0 {
+			b.set.softcap(scores, b.shape.Cap)
+		}
+		fill(scores[:r.from-begin], float32(math.Inf(-1)))
+		fill(scores[r.to-begin:], float32(math.Inf(-1)))
+		r.top, r.sum = b.set.softmax(scores)
+	}
+}
+
+func fill(dst []float32, v float32) {
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
+// Values adds the weighted values of positions [pos, pos+n), which begin at
+// src[i*stride].
+func (b *Block) Values(pos, n int, src []byte, stride int) {
+	for n > 0 {
+		count := min(n, b.tileRows)
+		b.set.loadRows(b.shape.VType, b.tile, b.shape.VDim, src, stride, count)
+		b.groups(func(kernel, first, rows int) { b.addTile(kernel, first, rows, pos, pos+count) })
+		pos, n = pos+count, n-count
+		if n > 0 {
+			src = src[count*stride:]
+		}
+	}
+}
+
+// addTile adds the positions [begin, end) of the tile to rows: those that all
+// rows see together, and the others row by row.
+func (b *Block) addTile(kernel, first, rows, begin, end int) {
+	from, to := b.common(first, rows)
+	from, to = max(from, begin), min(to, end)
+	if from >= to {
+		from, to = end, end
+	}
+	one := len(heights) - 1
+	for i := first; i < first+rows; i++ {
+		b.add(one, i, max(b.rows[i].from, begin), min(b.rows[i].to, from), begin)
+	}
+	b.add(kernel, first, from, to, begin)
+	for i := first; i < first+rows; i++ {
+		b.add(one, i, max(b.rows[i].from, to), min(b.rows[i].to, end), begin)
+	}
+}
+
+// add adds positions [from, to) of the tile that begins at begin.
+func (b *Block) add(kernel, first, from, to, begin int) {
+	if from < to {
+		b.set.add[kernel](b.sums[first*b.vWidth:], b.scores[first*b.stride+from:], b.stride, b.tile[(from-begin)*b.vWidth:],
+			b.vWidth/lanes, to-from)
+	}
+}
+
+// Partial is the result of row i: the largest score, the sum of weights and
+// the weighted values.
+func (b *Block) Partial(i int) (top, sum float32, values []float32) {
+	return b.rows[i].top, b.rows[i].sum, b.sums[i*b.vWidth:][:b.shape.VDim]
+}

@@ -1,0 +1,21 @@
+package attn
+
+// Fold merges a partial into an accumulator, which has the maximum, the sum of
+// weights and the weighted values. Where the sum is zero there is nothing.
+func Fold(acc []float32, top, sum float32, values []float32) {
+	switch {
+	case sum == 0:
+		return
+	case acc[1] == 0:
+		acc[0], acc[1] = top, sum
+		copy(acc[2:], values)
+		return
+	}
+	both := max(acc[0], top)
+	ca, cp := exp(acc[0]-both), exp(top-both)
+	acc[0], acc[1] = both, float32(acc[1]*ca)+float32(sum*cp)
+	acc = acc[2:]
+	for i, v := range values[:len(acc)] {
+		acc[i] = float32(acc[i]*ca) + float32(v*cp)
+	}
+}

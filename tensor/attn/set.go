@@ -1,0 +1,83 @@
+package attn
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"gorun/tensor"
+)
+
+// lanes is the number of partial sums, and the floats of a vector.
+const lanes = 16
+
+type (
+	// dotsFunc computes dst[r*stride+j] = scale * q[r].k[j] for the rows of
+	// the kernel and keys rows of k, a multiple of 16. Rows of q and of k are
+	// vectors times 16 values.
+	dotsFunc func(dst []float32, stride int, q, k []float32, vectors, keys int, scale float32)
+
+	// addFunc adds w[r*stride+j] * v[j] to dst[r] for the rows of the kernel
+	// and n rows of v, at least one. Rows of dst and of v are vectors times
+	// 16 values.
+	addFunc func(dst, w []float32, stride int, v []float32, vectors, n int)
+
+	// softmaxFunc replaces scores, a multiple of 16, by the exponentials of
+	// their distance to the largest one, which it returns with the sum. A NaN
+	// is not the largest.
+	softmaxFunc func(scores []float32) (top, sum float32)
+
+	// softcapFunc computes limit * tanh(x/limit) of a multiple of 16 values.
+	softcapFunc func(x []float32, limit float32)
+
+	// loadFunc converts the first n values of each of the rows, which begin
+	// at src[i*stride], to float32 at dst[i*width]. n is a multiple of 16 and
+	// of the block of the type, and at least that.
+	loadFunc func(dst []float32, width int, src []byte, stride, rows, n int)
+)
+
+// heights lists the numbers of query rows that there are kernels for.
+var heights = [...]int{4, 2, 1}
+
+// A Set is a complete set of kernels for one kind of CPU.
+type Set struct {
+	name    string
+	dots    [len(heights)]dotsFunc
+	add     [len(heights)]addFunc
+	softmax softmaxFunc
+	softcap softcapFunc
+	load    map[tensor.Type]loadFunc // others are dequantized
+}
+
+// Name is "generic", "avx2" or "avx512".
+func (s *Set) Name() string { return s.name }
+
+// sets lists what this CPU can execute, the best first.
+var sets = append(nativeSets(), generic)
+
+var current atomic.Pointer[Set]
+
+func init() { current.Store(sets[0]) }
+
+// Sets lists the kernel sets that this CPU can execute, the best first. The
+// last is generic.
+func Sets() []*Set { return slices.Clone(sets) }
+
+// Current is the set in use: the best one unless Select chose another.
+func Current() *Set { return current.Load() }
+
+// Select makes all blocks made from now on use the named set. All sets give
+// the same bits, so it may be called at any time.
+func Select(name string) error {
+	for _, s := range sets {
+		if s.name == name {
+			current.Store(s)
+			return nil
+		}
+	}
+	names := make([]string, len(sets))
+	for i, s := range sets {
+		names[i] = s.name
+	}
+	return fmt.Errorf("attn: no kernel set %q on this CPU; there are %v", name, names)
+}

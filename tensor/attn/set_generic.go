@@ -1,0 +1,4 @@
+package attn
+
+// nativeSets lists the kernel sets in assembly that this CPU can execute.
+func nativeSets() []*Set { return nil }
