@@ -174,20 +174,40 @@ func avx2Product16MinTop15x1(tile []byte, x []byte, xAt []int, dst []float32, ds
 //go:noescape
 func avx2UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
 
+// avx2DotQ4_0 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ4_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
 // avx2UnpackQ8_0 makes a tile of 16 rows: see decodeQ8_0 and unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ8_0 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ8_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
 // avx2UnpackQ4_K makes a tile of 16 rows: see decodeQ4_K and unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
 
+// avx2DotQ4_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ4_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
 // avx2UnpackQ6_K makes a tile of 16 rows: see decodeQ6_K and unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ6_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ6_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
 // avx2F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //

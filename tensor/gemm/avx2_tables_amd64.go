@@ -27,6 +27,13 @@ var avx2Unpackers = map[tensor.Type]unpackFunc{
 	tensor.Q6_K: avx2UnpackQ6_K,
 }
 
+var avx2Dots = map[tensor.Type]dotFunc{
+	tensor.Q4_0: avx2DotQ4_0,
+	tensor.Q8_0: avx2DotQ8_0,
+	tensor.Q4_K: avx2DotQ4_K,
+	tensor.Q6_K: avx2DotQ6_K,
+}
+
 var avx2Floats = map[tensor.Type]*floatKernels{
 	tensor.F32: {
 		rows4: [len(floatWidths)]floatFunc{avx2F324x4, avx2F324x2, avx2F324x1},

@@ -89,20 +89,40 @@ func avx512Product16Minx1(tile []byte, x []byte, xAt []int, dst []float32, dstAt
 //go:noescape
 func avx512UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
 
+// avx512DotQ4_0 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
 // avx512UnpackQ8_0 makes a tile of 16 rows: see decodeQ8_0 and unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ8_0 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ8_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ4_K makes a tile of 16 rows: see decodeQ4_K and unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
 
+// avx512DotQ4_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
 // avx512UnpackQ6_K makes a tile of 16 rows: see decodeQ6_K and unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ6_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ6_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
 // avx512F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //

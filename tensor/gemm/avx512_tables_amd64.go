@@ -27,6 +27,13 @@ var avx512Unpackers = map[tensor.Type]unpackFunc{
 	tensor.Q6_K: avx512UnpackQ6_K,
 }
 
+var avx512Dots = map[tensor.Type]dotFunc{
+	tensor.Q4_0: avx512DotQ4_0,
+	tensor.Q8_0: avx512DotQ8_0,
+	tensor.Q4_K: avx512DotQ4_K,
+	tensor.Q6_K: avx512DotQ6_K,
+}
+
 var avx512Floats = map[tensor.Type]*floatKernels{
 	tensor.F32: {
 		rows4: [len(floatWidths)]floatFunc{avx512F324x4, avx512F324x2, avx512F324x1},

@@ -137,6 +137,10 @@ func (p *product) integer(scratch []byte) {
 	cols, scratch := takeColumns(scratch)
 	tail, scratch := take(scratch, tileRows*f.fileBytes(p.t, chunk))
 	tiles, _ := take(scratch, panelTiles*f.tileBytes(p.t, chunk))
+	if dot := p.set.dot[p.t]; dot != nil && p.n == 1 && p.rows >= tileRows {
+		p.dot(dot, tiles)
+		return
+	}
 	panel := tileRows
 	if p.n > widths[0] {
 		panel *= panelTiles
@@ -148,6 +152,23 @@ func (p *product) integer(scratch []byte) {
 			p.unpack(tiles, tail, row, end, k, size)
 			p.multiply(cols, tiles, row, end, k, size)
 		}
+	}
+}
+
+// dot multiplies with one column. If the rows are no whole number of tiles,
+// the last tile overlaps the one before.
+func (p *product) dot(dot dotFunc, tile []byte) {
+	x := p.x[at(p.xRows, 0)*p.xBytes:][:p.xBytes]
+	dst := p.dst[at(p.dstRows, 0)*p.dstStride:][:p.rows]
+	sums, tile := takeFloats(tile, tileRows)
+	for row := 0; row < p.rows; row += tileRows {
+		row := min(row, p.rows-tileRows)
+		w, ahead := p.w[row*p.rowBytes:][:tileRows*p.rowBytes], tileRows*p.rowBytes
+		if row+tileRows == p.rows {
+			ahead = 0
+		}
+		dot(tile, w, p.rowBytes, x, sums, p.cols/p.t.BlockSize(), ahead)
+		copy(dst[row:], sums)
 	}
 }
 

@@ -16,6 +16,11 @@ type (
 	// w[r*stride].
 	unpackFunc func(tile, w []byte, stride, blocks int)
 
+	// dotFunc multiplies all blocks blocks of 16 rows, which begin at
+	// w[r*stride], with the one column x, and writes 16 results. tile is
+	// memory for one block. The bytes from w[ahead] on will be needed next.
+	dotFunc func(tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int)
+
 	// productFunc multiplies blocks blocks of 32 elements of a tile with
 	// columns: the activations of column c begin at x[xAt[c]], the results
 	// at dst[dstAt[c]]. It writes the first rows of the 16 results; with
@@ -45,6 +50,7 @@ type Set struct {
 	name     string
 	quantize map[Form]quantizeFunc
 	unpack   map[tensor.Type]unpackFunc
+	dot      map[tensor.Type]dotFunc // of types that gain by it
 	product  map[productKey]*[len(widths)]productFunc
 	float    map[tensor.Type]*floatKernels
 	reduce   reduceFunc

@@ -218,7 +218,7 @@ func productAVX2(name string, f form, n int) {
 	ones := YMM()
 	VPCMPEQW(ones, ones, ones)
 	VPSRLW(Imm(15), ones, ones)
-	var bias VecVirtual
+	var bias Op
 	if signed {
 		bias = constant(0x80808080)
 	}

@@ -18,37 +18,72 @@ type unpacker struct {
 	stride       GPVirtual
 	stride3      GPVirtual
 	tile, blocks GPVirtual
+
+	dot *dotter // set when the block is to be multiplied, not unpacked
 }
 
 // unpacks generates the functions that Set.unpack lists.
 func unpacks() {
-	unpack("Q4_0", form{32, 15, false}, 32, 18, unpackQ4_0)
-	unpack("Q8_0", form{32, 255, false}, 32, 34, unpackQ8_0)
-	unpack("Q4_K", form{32, 15, true}, 256, 144, unpackQ4_K)
-	unpack("Q6_K", form{16, 63, false}, 256, 210, unpackQ6_K)
+	for _, t := range quantized {
+		unpack(t.name, t.form, t.size, t.bytes, t.body)
+		if t.dot {
+			dot(t.name, t.form, t.size, t.bytes, t.body)
+		}
+	}
 }
 
-// unpack generates one function. body makes constants and returns what
+// quantized lists the types. The body makes constants and returns what
 // generates the code for a block.
+var quantized = []struct {
+	name string
+	form
+	size, bytes int
+	dot         bool
+	body        func(*unpacker) func()
+}{
+	{"Q4_0", form{32, 15, false}, 32, 18, true, unpackQ4_0},
+	{"Q8_0", form{32, 255, false}, 32, 34, true, unpackQ8_0},
+	{"Q4_K", form{32, 15, true}, 256, 144, true, unpackQ4_K},
+	{"Q6_K", form{16, 63, false}, 256, 210, true, unpackQ6_K},
+}
+
+// unpack generates the function that makes a tile.
 func unpack(name string, f form, size, bytes int, body func(*unpacker) func()) {
 	fmt.Fprintf(&tables.unpacks, "\ttensor.%s: %sUnpack%s,\n", name, v.name(), name)
 	function("Unpack"+name, "tile, w []byte, stride, blocks int",
 		"makes a tile of 16 rows: see decode"+name+" and unpackGeneric.")
+	u := newUnpacker(f, size, bytes)
+	block := body(u)
+	u.loop(func() {
+		block()
+		ADDQ(U32(u.size/f.group*f.groupBytes()), u.tile)
+	}, func() {
+		Load(Param("tile").Base(), u.tile)
+		ADDQ(U32(4*v.rows()), u.tile)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func newUnpacker(f form, size, bytes int) *unpacker {
 	u := &unpacker{form: f, size: size, bytes: bytes,
 		stride: GP64(), stride3: GP64(), tile: GP64(), blocks: GP64()}
 	Load(Param("tile").Base(), u.tile)
 	Load(Param("stride"), u.stride)
 	LEAQ(Mem{Base: u.stride, Index: u.stride, Scale: 2}, u.stride3)
-	w := GP64()
-	Load(Param("w").Base(), w)
 	for range v.rows() / 4 {
 		u.bases = append(u.bases, GP64())
 	}
-	block := body(u)
+	return u
+}
 
-	halves := GP64()
+// loop goes over the blocks of rows, and over the halves of 16 rows if a
+// vector has only eight; next prepares for the second half.
+func (u *unpacker) loop(block, next func()) {
+	w, half := GP64(), GP64()
+	Load(Param("w").Base(), w)
 	if v.rows() < tileRows {
-		MOVQ(U32(tileRows/v.rows()), halves)
+		XORQ(half, half)
 		Label("half")
 	}
 	for i, b := range u.bases {
@@ -61,21 +96,17 @@ func unpack(name string, f form, size, bytes int, body func(*unpacker) func()) {
 	Load(Param("blocks"), u.blocks)
 	Label("block")
 	block()
-	ADDQ(U32(u.size/f.group*f.groupBytes()), u.tile)
 	for _, b := range u.bases {
-		ADDQ(U32(bytes), b)
+		ADDQ(U32(u.bytes), b)
 	}
 	DECQ(u.blocks)
 	JNZ(LabelRef("block"))
 	if v.rows() < tileRows {
-		Load(Param("tile").Base(), u.tile)
-		ADDQ(U32(4*v.rows()), u.tile)
+		next()
 		LEAQ(Mem{Base: w, Index: u.stride, Scale: 8}, w)
-		DECQ(halves)
+		XORQ(Imm(1), half)
 		JNZ(LabelRef("half"))
 	}
-	VZEROUPPER()
-	RET()
 }
 
 // at addresses a byte of the block of a row.
@@ -97,17 +128,29 @@ func (u *unpacker) offset(offset int) func(row int) Mem {
 	return func(row int) Mem { return u.at(row, offset) }
 }
 
-// words returns four vectors, the four 32-bit words at an offset of the block
-// of each row.
-func (u *unpacker) words(offset int) [4]VecVirtual {
-	var rows [4]VecVirtual // rows i, 4+i, ...: 128 bits each
+// pieces returns 16 bytes at an offset of the block of each row: vector i has
+// those of rows i, 4+i, 8+i, 12+i.
+func (u *unpacker) pieces(offset int) (rows [4]VecVirtual) {
 	for i := range rows {
 		rows[i] = v.reg()
 		for lane := range v.rows() / 4 {
 			v.insert(lane, u.at(4*lane+i, offset), rows[i])
 		}
 	}
-	return transpose(rows)
+	return rows
+}
+
+// columns returns the four 32-bit words at an offset of the block of each row:
+// vector i has word i of all rows.
+func (u *unpacker) columns(offset int) [4]VecVirtual { return transpose(u.pieces(offset)) }
+
+// codes returns columns for a tile and pieces for a dot product. What is done
+// with them is the same, as long as it treats all bytes alike.
+func (u *unpacker) codes(offset int) [4]VecVirtual {
+	if u.dot != nil {
+		return u.pieces(offset)
+	}
+	return u.columns(offset)
 }
 
 // transpose exchanges, in each four by four words that a lane of 128 bits has
@@ -126,9 +169,25 @@ func transpose(a [4]VecVirtual) [4]VecVirtual {
 	return b
 }
 
-// storeLevels stores the u of elements k to k+3 of the block.
+// storeLevels stores the u of elements k to k+3 of the block, made of vector
+// k/4%4 of codes.
 func (u *unpacker) storeLevels(r VecVirtual, k int) {
+	if u.dot != nil {
+		u.dot.multiply(r, k)
+		return
+	}
 	v.store(r, Mem{Base: u.tile, Disp: k/u.group*u.groupBytes() + 16*(k%u.group)})
+}
+
+// storeNibbles stores the low nibbles of codes from element low on, and the
+// high ones from element high on.
+func (u *unpacker) storeNibbles(codes [4]VecVirtual, nibble Op, low, high int) {
+	for j, w := range codes {
+		u.storeLevels(masked(w, 0, nibble), low+4*j)
+	}
+	for j, w := range codes {
+		u.storeLevels(masked(w, 4, nibble), high+4*j)
+	}
 }
 
 // storeScale stores s of a group.
@@ -142,7 +201,7 @@ func (u *unpacker) storeMin(r VecVirtual, group int) {
 }
 
 // masked returns src, shifted right (left if negative), and mask.
-func masked(src VecVirtual, right int, mask VecVirtual) VecVirtual {
+func masked(src VecVirtual, right int, mask Op) VecVirtual {
 	r := v.reg()
 	switch {
 	case right > 0:
@@ -159,7 +218,7 @@ func masked(src VecVirtual, right int, mask VecVirtual) VecVirtual {
 
 // scaled converts the lowest byte, unsigned, of src shifted right to float32
 // and multiplies it by d. low is the mask 0xff.
-func scaled(src VecVirtual, right int, low, d VecVirtual) VecVirtual {
+func scaled(src VecVirtual, right int, low Op, d VecVirtual) VecVirtual {
 	r := v.reg()
 	if right == 24 {
 		VPSRLD(Imm(24), src, r)

@@ -10,19 +10,16 @@ func unpackQ4_K(u *unpacker) func() {
 	nibble, low := constant(nibbleMask), constant(0xff)
 	six, top, sign := constant(0x3f3f3f3f), constant(0x30303030), constant(1<<31)
 	return func() {
-		u.scalesMins(u.words(0), nibble, low, six, top, sign)
+		u.scalesMins(u.columns(0), nibble, low, six, top, sign)
 		for g := range 8 {
-			for j, w := range u.words(16 + 16*g) {
-				k := g/2*64 + g%2*16 + 4*j
-				u.storeLevels(masked(w, 0, nibble), k)
-				u.storeLevels(masked(w, 4, nibble), k+32)
-			}
+			k := g/2*64 + g%2*16
+			u.storeNibbles(u.codes(16+16*g), nibble, k, k+32)
 		}
 	}
 }
 
 // scalesMins unpacks the head of q4_K and q5_K: see the function of that name.
-func (u *unpacker) scalesMins(head [4]VecVirtual, nibble, low, six, top, sign VecVirtual) {
+func (u *unpacker) scalesMins(head [4]VecVirtual, nibble, low, six, top, sign Op) {
 	d, dmin := v.reg(), v.reg()
 	v.widen(head[0], d)
 	VPSRLD(Imm(16), head[0], dmin)
@@ -46,27 +43,24 @@ func unpackQ6_K(u *unpacker) func() {
 	return func() {
 		d := v.reg()
 		v.halves(u.offset(208), d)
-		for i, w := range u.words(192) {
+		for i, w := range u.columns(192) {
 			for b := range 4 {
 				u.storeScale(scaledSigned(w, 8*b, d), 4*i+b)
 			}
 		}
 		for part := range 4 { // 16 elements of each of four rows of 32
 			half, odd := part/2, part%2
-			a := u.words(64*half + 16*odd)
-			b := u.words(64*half + 16*odd + 32)
-			tops := u.words(128 + 16*part)
-			for j := range 4 {
-				k := 128*half + 16*odd + 4*j
-				join := func(w VecVirtual, right, topRight, k int) {
-					r, t := masked(w, right, nibble), masked(tops[j], topRight, top)
-					v.or(t, r, r)
-					u.storeLevels(r, k)
+			var nibbles [4]VecVirtual
+			tops := u.codes(128 + 16*part)
+			for _, row := range []int{0, 2, 1, 3} {
+				if row < 2 {
+					nibbles = u.codes(64*half + 32*row + 16*odd)
 				}
-				join(a[j], 0, -4, k)
-				join(b[j], 0, -2, k+32)
-				join(a[j], 4, 0, k+64)
-				join(b[j], 4, 2, k+96)
+				for j := range 4 {
+					r, t := masked(nibbles[j], row/2*4, nibble), masked(tops[j], 2*row-4, top)
+					v.or(t, r, r)
+					u.storeLevels(r, 128*half+32*row+16*odd+4*j)
+				}
 			}
 		}
 	}

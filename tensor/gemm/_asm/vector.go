@@ -23,6 +23,8 @@ type vector interface {
 	xor(a, b Op, dst VecVirtual)
 	// insert sets lane, 128 bits, of dst. Lane 0 comes first.
 	insert(lane int, m Mem, dst VecVirtual)
+	// repeat loads 128 bits into every lane of 128 bits.
+	repeat(m Mem, dst VecVirtual)
 	// widen converts the f16 in the low half of each 32-bit lane to float32.
 	widen(src, dst VecVirtual)
 	// halves gathers an f16 from each row and converts them to float32.
@@ -32,8 +34,13 @@ type vector interface {
 // v is the instruction set that code is generated for.
 var v vector
 
-// constant returns a 32-bit value in all lanes, for the whole function.
-func constant(value uint32) VecVirtual {
+// constant returns a 32-bit value in all lanes: in a register where there are
+// many, else in memory.
+func constant(value uint32) Op {
+	if v.rows() < tileRows {
+		both := uint64(value)<<32 | uint64(value)
+		return dataVector(fmt.Sprintf("vector%08x", value), both, both)
+	}
 	r := v.reg()
 	VPBROADCASTD(dataWord(value), r)
 	return r
@@ -85,6 +92,8 @@ func (avx512) insert(lane int, m Mem, dst VecVirtual) {
 	VINSERTI32X4(Imm(uint64(lane)), m, dst, dst)
 }
 
+func (avx512) repeat(m Mem, dst VecVirtual) { VBROADCASTI32X4(m, dst) }
+
 func (avx512) widen(src, dst VecVirtual) {
 	t := YMM()
 	VPMOVDW(src, t)
@@ -117,6 +126,8 @@ func (avx2) insert(lane int, m Mem, dst VecVirtual) {
 	}
 	VINSERTI128(Imm(uint64(lane)), m, dst, dst)
 }
+
+func (avx2) repeat(m Mem, dst VecVirtual) { VBROADCASTI128(m, dst) }
 
 func (avx2) widen(src, dst VecVirtual) {
 	// The low halves of a lane of 128 bits go to its low 64 bits, those of the
