@@ -41,6 +41,7 @@ type inspection struct {
 	Runs      bool           `json:"runs"`
 	Reasons   []string       `json:"reasons,omitempty"` // why it does not run
 	Text      string         `json:"text,omitempty"`    // why text is not possible
+	Predict   *predictReport `json:"multi_token_prediction,omitempty"`
 }
 
 type partReport struct {
