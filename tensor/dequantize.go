@@ -8,9 +8,12 @@ import (
 // codec holds the conversions of one type; each works on whole blocks and
 // relies on its caller for matching lengths. A nil function means that there
 // is no such conversion.
+//
+// quantize takes one block (the plain floats take any number of elements). Its
+// weights are nil, or as many as src has elements and not all zero.
 type codec struct {
 	dequantize func(dst []float32, src []byte)
-	quantize   func(dst []byte, src []float32)
+	quantize   func(dst []byte, src, weights []float32)
 }
 
 // codecs is indexed by Type.
@@ -19,17 +22,17 @@ var codecs = [...]codec{
 	F16:  {dequantizeF16, quantizeF16},
 	BF16: {dequantizeBF16, quantizeBF16},
 
-	Q4_0: {dequantize: dequantizeQ4_0},
-	Q4_1: {dequantize: dequantizeQ4_1},
-	Q5_0: {dequantize: dequantizeQ5_0},
-	Q5_1: {dequantize: dequantizeQ5_1},
-	Q8_0: {dequantize: dequantizeQ8_0},
+	Q4_0: {dequantizeQ4_0, quantizeQ4_0},
+	Q4_1: {dequantizeQ4_1, quantizeQ4_1},
+	Q5_0: {dequantizeQ5_0, quantizeQ5_0},
+	Q5_1: {dequantizeQ5_1, quantizeQ5_1},
+	Q8_0: {dequantizeQ8_0, quantizeQ8_0},
 
-	Q2_K: {dequantize: dequantizeQ2_K},
-	Q3_K: {dequantize: dequantizeQ3_K},
-	Q4_K: {dequantize: dequantizeQ4_K},
-	Q5_K: {dequantize: dequantizeQ5_K},
-	Q6_K: {dequantize: dequantizeQ6_K},
+	Q2_K: {dequantizeQ2_K, quantizeQ2_K},
+	Q3_K: {dequantizeQ3_K, quantizeQ3_K},
+	Q4_K: {dequantizeQ4_K, quantizeQ4_K},
+	Q5_K: {dequantizeQ5_K, quantizeQ5_K},
+	Q6_K: {dequantizeQ6_K, quantizeQ6_K},
 
 	IQ1_S:   {dequantize: dequantizeIQ1_S},
 	IQ1_M:   {dequantize: dequantizeIQ1_M},
@@ -38,22 +41,22 @@ var codecs = [...]codec{
 	IQ2_S:   {dequantize: dequantizeIQ2_S},
 	IQ3_XXS: {dequantize: dequantizeIQ3_XXS},
 	IQ3_S:   {dequantize: dequantizeIQ3_S},
-	IQ4_NL:  {dequantize: dequantizeIQ4_NL},
-	IQ4_XS:  {dequantize: dequantizeIQ4_XS},
+	IQ4_NL:  {dequantizeIQ4_NL, quantizeIQ4_NL},
+	IQ4_XS:  {dequantizeIQ4_XS, quantizeIQ4_XS},
 
 	TQ1_0: {dequantize: dequantizeTQ1_0},
 	TQ2_0: {dequantize: dequantizeTQ2_0},
 	Q1_0:  {dequantize: dequantizeQ1_0},
 
-	MXFP4: {dequantize: dequantizeMXFP4},
+	MXFP4: {dequantizeMXFP4, quantizeMXFP4},
 	NVFP4: {dequantize: dequantizeNVFP4},
 
-	Q4_0_ROCMFP4:      {dequantize: dequantizeROCmFP4},
-	Q4_0_ROCMFP4_FAST: {dequantize: dequantizeROCmFP4Fast},
-	Q2_0_ROCMFPX:      {dequantize: dequantizeROCmFP2},
-	Q3_0_ROCMFPX:      {dequantize: dequantizeROCmFP3},
-	Q6_0_ROCMFPX:      {dequantize: dequantizeROCmFP6},
-	Q8_0_ROCMFPX:      {dequantize: dequantizeROCmFP8},
+	Q4_0_ROCMFP4:      {dequantizeROCmFP4, quantizeROCmFP4},
+	Q4_0_ROCMFP4_FAST: {dequantizeROCmFP4Fast, quantizeROCmFP4Fast},
+	Q2_0_ROCMFPX:      {dequantizeROCmFP2, quantizeROCmFP2},
+	Q3_0_ROCMFPX:      {dequantizeROCmFP3, quantizeROCmFP3},
+	Q6_0_ROCMFPX:      {dequantizeROCmFP6, quantizeROCmFP6},
+	Q8_0_ROCMFPX:      {dequantizeROCmFP8, quantizeROCmFP8},
 }
 
 // le reads and writes the byte order of GGUF files.
@@ -89,21 +92,6 @@ func Dequantize(t Type, dst []float32, src []byte) {
 		panic(err.Error())
 	}
 	c.dequantize(dst, src)
-}
-
-// Quantize converts src to type t, rounding to the nearest value. len(dst)
-// must be the size of len(src) elements, else it panics as Dequantize does.
-// The error says that gorun has no quantizer for t.
-func Quantize(t Type, dst []byte, src []float32) error {
-	c := t.codec()
-	if c.quantize == nil {
-		return fmt.Errorf("tensor: no quantizer for %v", t)
-	}
-	if err := t.checkLen(len(src), len(dst)); err != nil {
-		panic(err.Error())
-	}
-	c.quantize(dst, src)
-	return nil
 }
 
 // checkLen returns an error unless n elements of t are exactly size bytes.

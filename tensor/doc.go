@@ -20,9 +20,19 @@
 // A row is always a whole number of blocks; RowSize is the one function that
 // tells its bytes.
 //
+// # Quantizing
+//
+// Rounding a block by the scale that takes its largest element to the largest
+// level is quick, but not what loses least: a smaller scale clips one element
+// and serves all others better. The k-quants and the types with levels of
+// unequal distance therefore search. Given the scale, the best levels follow
+// by rounding; given the levels, the best scale (and offset) is a least-squares
+// fit. Quantize tries some scales, goes on from the best in turns, and then
+// rounds the scales themselves, trying their neighbours.
+//
 // # Exactness
 //
-// Dequantize gives the same bits on every platform. A product that is later
+// Dequantize and Quantize give the same bits on every platform. A product that is later
 // part of a sum is converted explicitly, float32(a*b) + c, since a Go compiler
 // may otherwise fuse the two operations, across statements too, and round once
 // instead of twice.

@@ -16,7 +16,7 @@ func dequantizeF32(dst []float32, src []byte) {
 	}
 }
 
-func quantizeF32(dst []byte, src []float32) {
+func quantizeF32(dst []byte, src, _ []float32) {
 	for i, f := range src {
 		le.PutUint32(dst[4*i:], math.Float32bits(f))
 	}
@@ -33,7 +33,7 @@ func dequantizeF16(dst []float32, src []byte) {
 	}
 }
 
-func quantizeF16(dst []byte, src []float32) {
+func quantizeF16(dst []byte, src, _ []float32) {
 	for i, f := range src {
 		le.PutUint16(dst[2*i:], F32ToF16(f))
 	}
@@ -50,7 +50,7 @@ func dequantizeBF16(dst []float32, src []byte) {
 	}
 }
 
-func quantizeBF16(dst []byte, src []float32) {
+func quantizeBF16(dst []byte, src, _ []float32) {
 	for i, f := range src {
 		le.PutUint16(dst[2*i:], F32ToBF16(f))
 	}
