@@ -2269,23 +2269,51 @@ block:
 	VPANDD          Z0, Z1, Z1
 	VMOVDQU32       Z1, 448(DX)
 	VPXOR           Y1, Y1, Y1
-	VPINSRW         $0x00, (SI), X1, X1
-	VPINSRW         $0x01, (SI)(AX*1), X1, X1
-	VPINSRW         $0x02, (SI)(AX*2), X1, X1
-	VPINSRW         $0x03, (SI)(CX*1), X1, X1
-	VPINSRW         $0x04, (DI), X1, X1
-	VPINSRW         $0x05, (DI)(AX*1), X1, X1
-	VPINSRW         $0x06, (DI)(AX*2), X1, X1
-	VPINSRW         $0x07, (DI)(CX*1), X1, X1
+	MOVWQZX         (SI)(CX*1), R10
+	MOVWQZX         (SI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X1, X1
+	MOVWQZX         (DI)(CX*1), R10
+	MOVWQZX         (DI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X1, X1
 	VPXOR           Y2, Y2, Y2
-	VPINSRW         $0x00, (R8), X2, X2
-	VPINSRW         $0x01, (R8)(AX*1), X2, X2
-	VPINSRW         $0x02, (R8)(AX*2), X2, X2
-	VPINSRW         $0x03, (R8)(CX*1), X2, X2
-	VPINSRW         $0x04, (R9), X2, X2
-	VPINSRW         $0x05, (R9)(AX*1), X2, X2
-	VPINSRW         $0x06, (R9)(AX*2), X2, X2
-	VPINSRW         $0x07, (R9)(CX*1), X2, X2
+	MOVWQZX         (R8)(CX*1), R10
+	MOVWQZX         (R8)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X2, X2
+	MOVWQZX         (R9)(CX*1), R10
+	MOVWQZX         (R9)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X2, X2
 	VINSERTI128     $0x01, X2, Y1, Y1
 	VCVTPH2PS       Y1, Z1
 	VMOVDQU32       Z1, 512(DX)
@@ -2368,37 +2396,63 @@ block:
 	VPDPBUSD        Z7, Z3, Z12
 	VPUNPCKLDQ      Z10, Z9, Z3
 	VPUNPCKHDQ      Z10, Z9, Z4
-	VPUNPCKLDQ      Z12, Z11, Z5
-	VPUNPCKHDQ      Z12, Z11, Z6
-	VPUNPCKLQDQ     Z5, Z3, Z7
-	VPUNPCKHQDQ     Z5, Z3, Z3
-	VPUNPCKLQDQ     Z6, Z4, Z5
-	VPUNPCKHQDQ     Z6, Z4, Z4
-	VPADDD          Z3, Z7, Z7
-	VPADDD          Z4, Z5, Z5
-	VPADDD          Z5, Z7, Z7
-	VPBROADCASTD    36(R10), Z3
-	VPADDD          Z3, Z7, Z7
-	VCVTDQ2PS       Z7, Z7
-	VMOVDQU32       Z7, (DX)
+	VPADDD          Z4, Z3, Z3
+	VPUNPCKLDQ      Z12, Z11, Z4
+	VPUNPCKHDQ      Z12, Z11, Z5
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKHQDQ     Z4, Z3, Z5
+	VPUNPCKLQDQ     Z4, Z3, Z3
+	VPADDD          Z5, Z3, Z3
+	VPBROADCASTD    36(R10), Z4
+	VPADDD          Z4, Z3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMOVDQU32       Z3, (DX)
 	VPXOR           Y3, Y3, Y3
-	VPINSRW         $0x00, (SI), X3, X3
-	VPINSRW         $0x01, (SI)(AX*1), X3, X3
-	VPINSRW         $0x02, (SI)(AX*2), X3, X3
-	VPINSRW         $0x03, (SI)(CX*1), X3, X3
-	VPINSRW         $0x04, (DI), X3, X3
-	VPINSRW         $0x05, (DI)(AX*1), X3, X3
-	VPINSRW         $0x06, (DI)(AX*2), X3, X3
-	VPINSRW         $0x07, (DI)(CX*1), X3, X3
+	MOVWQZX         (SI)(CX*1), R13
+	MOVWQZX         (SI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X3, X3
+	MOVWQZX         (DI)(CX*1), R13
+	MOVWQZX         (DI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X3, X3
 	VPXOR           Y4, Y4, Y4
-	VPINSRW         $0x00, (R8), X4, X4
-	VPINSRW         $0x01, (R8)(AX*1), X4, X4
-	VPINSRW         $0x02, (R8)(AX*2), X4, X4
-	VPINSRW         $0x03, (R8)(CX*1), X4, X4
-	VPINSRW         $0x04, (R9), X4, X4
-	VPINSRW         $0x05, (R9)(AX*1), X4, X4
-	VPINSRW         $0x06, (R9)(AX*2), X4, X4
-	VPINSRW         $0x07, (R9)(CX*1), X4, X4
+	MOVWQZX         (R8)(CX*1), R13
+	MOVWQZX         (R8)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X4, X4
+	MOVWQZX         (R9)(CX*1), R13
+	MOVWQZX         (R9)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X4, X4
 	VINSERTI128     $0x01, X4, Y3, Y3
 	VCVTPH2PS       Y3, Z3
 	VMOVDQU32       Z3, 512(DX)
@@ -2406,11 +2460,11 @@ block:
 	VMULPS          512(DX), Z3, Z3
 	VFMADD231PS     (DX), Z3, Z0
 	ADDQ            $0x00000028, R10
-	PREFETCHT1      (R11)
-	PREFETCHT1      64(R11)
-	PREFETCHT1      128(R11)
-	PREFETCHT1      192(R11)
-	PREFETCHT1      256(R11)
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	PREFETCHT0      256(R11)
 	ADDQ            $0x00000120, R11
 	ADDQ            $0x00000012, SI
 	ADDQ            $0x00000012, DI
@@ -2502,23 +2556,51 @@ block:
 	VPXORD          Z0, Z1, Z1
 	VMOVDQU32       Z1, 448(DX)
 	VPXOR           Y1, Y1, Y1
-	VPINSRW         $0x00, (SI), X1, X1
-	VPINSRW         $0x01, (SI)(AX*1), X1, X1
-	VPINSRW         $0x02, (SI)(AX*2), X1, X1
-	VPINSRW         $0x03, (SI)(CX*1), X1, X1
-	VPINSRW         $0x04, (DI), X1, X1
-	VPINSRW         $0x05, (DI)(AX*1), X1, X1
-	VPINSRW         $0x06, (DI)(AX*2), X1, X1
-	VPINSRW         $0x07, (DI)(CX*1), X1, X1
+	MOVWQZX         (SI)(CX*1), R10
+	MOVWQZX         (SI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X1, X1
+	MOVWQZX         (DI)(CX*1), R10
+	MOVWQZX         (DI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X1, X1
 	VPXOR           Y2, Y2, Y2
-	VPINSRW         $0x00, (R8), X2, X2
-	VPINSRW         $0x01, (R8)(AX*1), X2, X2
-	VPINSRW         $0x02, (R8)(AX*2), X2, X2
-	VPINSRW         $0x03, (R8)(CX*1), X2, X2
-	VPINSRW         $0x04, (R9), X2, X2
-	VPINSRW         $0x05, (R9)(AX*1), X2, X2
-	VPINSRW         $0x06, (R9)(AX*2), X2, X2
-	VPINSRW         $0x07, (R9)(CX*1), X2, X2
+	MOVWQZX         (R8)(CX*1), R10
+	MOVWQZX         (R8)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X2, X2
+	MOVWQZX         (R9)(CX*1), R10
+	MOVWQZX         (R9)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X2, X2
 	VINSERTI128     $0x01, X2, Y1, Y1
 	VCVTPH2PS       Y1, Z1
 	VMOVDQU32       Z1, 512(DX)
@@ -2613,37 +2695,63 @@ block:
 	VPDPBUSD        Z11, Z10, Z5
 	VPUNPCKLDQ      Z3, Z8, Z6
 	VPUNPCKHDQ      Z3, Z8, Z3
-	VPUNPCKLDQ      Z5, Z4, Z7
+	VPADDD          Z3, Z6, Z6
+	VPUNPCKLDQ      Z5, Z4, Z3
 	VPUNPCKHDQ      Z5, Z4, Z4
-	VPUNPCKLQDQ     Z7, Z6, Z5
-	VPUNPCKHQDQ     Z7, Z6, Z6
-	VPUNPCKLQDQ     Z4, Z3, Z7
-	VPUNPCKHQDQ     Z4, Z3, Z3
-	VPADDD          Z6, Z5, Z5
-	VPADDD          Z3, Z7, Z7
-	VPADDD          Z7, Z5, Z5
+	VPADDD          Z4, Z3, Z3
+	VPUNPCKHQDQ     Z3, Z6, Z4
+	VPUNPCKLQDQ     Z3, Z6, Z6
+	VPADDD          Z4, Z6, Z6
 	VPBROADCASTD    36(R10), Z3
-	VPADDD          Z3, Z5, Z5
-	VCVTDQ2PS       Z5, Z5
-	VMOVDQU32       Z5, (DX)
+	VPADDD          Z3, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMOVDQU32       Z6, (DX)
 	VPXOR           Y3, Y3, Y3
-	VPINSRW         $0x00, (SI), X3, X3
-	VPINSRW         $0x01, (SI)(AX*1), X3, X3
-	VPINSRW         $0x02, (SI)(AX*2), X3, X3
-	VPINSRW         $0x03, (SI)(CX*1), X3, X3
-	VPINSRW         $0x04, (DI), X3, X3
-	VPINSRW         $0x05, (DI)(AX*1), X3, X3
-	VPINSRW         $0x06, (DI)(AX*2), X3, X3
-	VPINSRW         $0x07, (DI)(CX*1), X3, X3
+	MOVWQZX         (SI)(CX*1), R13
+	MOVWQZX         (SI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X3, X3
+	MOVWQZX         (DI)(CX*1), R13
+	MOVWQZX         (DI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X3, X3
 	VPXOR           Y4, Y4, Y4
-	VPINSRW         $0x00, (R8), X4, X4
-	VPINSRW         $0x01, (R8)(AX*1), X4, X4
-	VPINSRW         $0x02, (R8)(AX*2), X4, X4
-	VPINSRW         $0x03, (R8)(CX*1), X4, X4
-	VPINSRW         $0x04, (R9), X4, X4
-	VPINSRW         $0x05, (R9)(AX*1), X4, X4
-	VPINSRW         $0x06, (R9)(AX*2), X4, X4
-	VPINSRW         $0x07, (R9)(CX*1), X4, X4
+	MOVWQZX         (R8)(CX*1), R13
+	MOVWQZX         (R8)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X4, X4
+	MOVWQZX         (R9)(CX*1), R13
+	MOVWQZX         (R9)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X4, X4
 	VINSERTI128     $0x01, X4, Y3, Y3
 	VCVTPH2PS       Y3, Z3
 	VMOVDQU32       Z3, 512(DX)
@@ -2651,15 +2759,15 @@ block:
 	VMULPS          512(DX), Z3, Z3
 	VFMADD231PS     (DX), Z3, Z0
 	ADDQ            $0x00000028, R10
-	PREFETCHT1      (R11)
-	PREFETCHT1      64(R11)
-	PREFETCHT1      128(R11)
-	PREFETCHT1      192(R11)
-	PREFETCHT1      256(R11)
-	PREFETCHT1      320(R11)
-	PREFETCHT1      384(R11)
-	PREFETCHT1      448(R11)
-	PREFETCHT1      512(R11)
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
+	PREFETCHT0      512(R11)
 	ADDQ            $0x00000220, R11
 	ADDQ            $0x00000022, SI
 	ADDQ            $0x00000022, DI
@@ -3345,21 +3453,17 @@ block:
 	VPANDD          Z2, Z10, Z11
 	VMOVDQA32       Z1, Z16
 	VPDPBUSD        Z12, Z11, Z16
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z7, Z2, Z7
 	VBROADCASTI32X4 40(R10), Z11
 	VMOVDQA32       Z1, Z12
 	VPDPBUSD        Z11, Z7, Z12
-	VPSRLD          $0x04, Z8, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z8, Z2, Z7
 	VMOVDQA32       Z1, Z8
 	VPDPBUSD        Z11, Z7, Z8
-	VPSRLD          $0x04, Z9, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z9, Z2, Z7
 	VMOVDQA32       Z1, Z9
 	VPDPBUSD        Z11, Z7, Z9
-	VPSRLD          $0x04, Z10, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z10, Z2, Z7
 	VMOVDQA32       Z1, Z10
 	VPDPBUSD        Z11, Z7, Z10
 	VBROADCASTI32X4 32(SI), Z7
@@ -3389,43 +3493,36 @@ block:
 	VPDPBUSD        Z20, Z19, Z16
 	VPUNPCKLDQ      Z14, Z13, Z19
 	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z19, Z16
-	VPUNPCKHQDQ     Z14, Z19, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z19
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z14, Z16, Z16
 	VPADDD          Z13, Z19, Z19
-	VPADDD          Z19, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, (DX)
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z19, Z14
+	VPUNPCKLQDQ     Z13, Z19, Z19
+	VPADDD          Z14, Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VMOVDQU32       Z19, (DX)
+	VPANDND         Z7, Z2, Z7
 	VBROADCASTI32X4 56(R10), Z13
 	VPDPBUSD        Z13, Z7, Z12
-	VPSRLD          $0x04, Z11, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z11, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z8
-	VPSRLD          $0x04, Z17, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z17, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z9
-	VPSRLD          $0x04, Z18, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z18, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z10
 	VPUNPCKLDQ      Z8, Z12, Z7
 	VPUNPCKHDQ      Z8, Z12, Z8
-	VPUNPCKLDQ      Z10, Z9, Z11
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
 	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLQDQ     Z11, Z7, Z10
-	VPUNPCKHQDQ     Z11, Z7, Z7
-	VPUNPCKLQDQ     Z9, Z8, Z11
-	VPUNPCKHQDQ     Z9, Z8, Z8
-	VPADDD          Z7, Z10, Z10
-	VPADDD          Z8, Z11, Z11
-	VPADDD          Z11, Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VMOVDQU32       Z10, 640(DX)
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPSRAD          $0x04, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 640(DX)
 	VBROADCASTI32X4 48(SI), Z7
 	VINSERTI32X4    $0x01, 48(DI), Z7, Z7
 	VINSERTI32X4    $0x02, 48(R8), Z7, Z7
@@ -3455,21 +3552,17 @@ block:
 	VPANDD          Z2, Z10, Z11
 	VMOVDQA32       Z1, Z16
 	VPDPBUSD        Z12, Z11, Z16
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z7, Z2, Z7
 	VBROADCASTI32X4 120(R10), Z11
 	VMOVDQA32       Z1, Z12
 	VPDPBUSD        Z11, Z7, Z12
-	VPSRLD          $0x04, Z8, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z8, Z2, Z7
 	VMOVDQA32       Z1, Z8
 	VPDPBUSD        Z11, Z7, Z8
-	VPSRLD          $0x04, Z9, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z9, Z2, Z7
 	VMOVDQA32       Z1, Z9
 	VPDPBUSD        Z11, Z7, Z9
-	VPSRLD          $0x04, Z10, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z10, Z2, Z7
 	VMOVDQA32       Z1, Z10
 	VPDPBUSD        Z11, Z7, Z10
 	VBROADCASTI32X4 64(SI), Z7
@@ -3499,43 +3592,36 @@ block:
 	VPDPBUSD        Z20, Z19, Z16
 	VPUNPCKLDQ      Z14, Z13, Z19
 	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z19, Z16
-	VPUNPCKHQDQ     Z14, Z19, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z19
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z14, Z16, Z16
 	VPADDD          Z13, Z19, Z19
-	VPADDD          Z19, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 1280(DX)
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z19, Z14
+	VPUNPCKLQDQ     Z13, Z19, Z19
+	VPADDD          Z14, Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VMOVDQU32       Z19, 1280(DX)
+	VPANDND         Z7, Z2, Z7
 	VBROADCASTI32X4 136(R10), Z13
 	VPDPBUSD        Z13, Z7, Z12
-	VPSRLD          $0x04, Z11, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z11, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z8
-	VPSRLD          $0x04, Z17, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z17, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z9
-	VPSRLD          $0x04, Z18, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z18, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z10
 	VPUNPCKLDQ      Z8, Z12, Z7
 	VPUNPCKHDQ      Z8, Z12, Z8
-	VPUNPCKLDQ      Z10, Z9, Z11
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
 	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLQDQ     Z11, Z7, Z10
-	VPUNPCKHQDQ     Z11, Z7, Z7
-	VPUNPCKLQDQ     Z9, Z8, Z11
-	VPUNPCKHQDQ     Z9, Z8, Z8
-	VPADDD          Z7, Z10, Z10
-	VPADDD          Z8, Z11, Z11
-	VPADDD          Z11, Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VMOVDQU32       Z10, 1920(DX)
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPSRAD          $0x04, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 1920(DX)
 	VBROADCASTI32X4 80(SI), Z7
 	VINSERTI32X4    $0x01, 80(DI), Z7, Z7
 	VINSERTI32X4    $0x02, 80(R8), Z7, Z7
@@ -3565,21 +3651,17 @@ block:
 	VPANDD          Z2, Z10, Z11
 	VMOVDQA32       Z1, Z16
 	VPDPBUSD        Z12, Z11, Z16
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z7, Z2, Z7
 	VBROADCASTI32X4 200(R10), Z11
 	VMOVDQA32       Z1, Z12
 	VPDPBUSD        Z11, Z7, Z12
-	VPSRLD          $0x04, Z8, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z8, Z2, Z7
 	VMOVDQA32       Z1, Z8
 	VPDPBUSD        Z11, Z7, Z8
-	VPSRLD          $0x04, Z9, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z9, Z2, Z7
 	VMOVDQA32       Z1, Z9
 	VPDPBUSD        Z11, Z7, Z9
-	VPSRLD          $0x04, Z10, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z10, Z2, Z7
 	VMOVDQA32       Z1, Z10
 	VPDPBUSD        Z11, Z7, Z10
 	VBROADCASTI32X4 96(SI), Z7
@@ -3609,43 +3691,36 @@ block:
 	VPDPBUSD        Z20, Z19, Z16
 	VPUNPCKLDQ      Z14, Z13, Z19
 	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z19, Z16
-	VPUNPCKHQDQ     Z14, Z19, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z19
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z14, Z16, Z16
 	VPADDD          Z13, Z19, Z19
-	VPADDD          Z19, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 2560(DX)
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z19, Z14
+	VPUNPCKLQDQ     Z13, Z19, Z19
+	VPADDD          Z14, Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VMOVDQU32       Z19, 2560(DX)
+	VPANDND         Z7, Z2, Z7
 	VBROADCASTI32X4 216(R10), Z13
 	VPDPBUSD        Z13, Z7, Z12
-	VPSRLD          $0x04, Z11, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z11, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z8
-	VPSRLD          $0x04, Z17, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z17, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z9
-	VPSRLD          $0x04, Z18, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z18, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z10
 	VPUNPCKLDQ      Z8, Z12, Z7
 	VPUNPCKHDQ      Z8, Z12, Z8
-	VPUNPCKLDQ      Z10, Z9, Z11
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
 	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLQDQ     Z11, Z7, Z10
-	VPUNPCKHQDQ     Z11, Z7, Z7
-	VPUNPCKLQDQ     Z9, Z8, Z11
-	VPUNPCKHQDQ     Z9, Z8, Z8
-	VPADDD          Z7, Z10, Z10
-	VPADDD          Z8, Z11, Z11
-	VPADDD          Z11, Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VMOVDQU32       Z10, 3200(DX)
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPSRAD          $0x04, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 3200(DX)
 	VBROADCASTI32X4 112(SI), Z7
 	VINSERTI32X4    $0x01, 112(DI), Z7, Z7
 	VINSERTI32X4    $0x02, 112(R8), Z7, Z7
@@ -3675,21 +3750,17 @@ block:
 	VPANDD          Z2, Z10, Z11
 	VMOVDQA32       Z1, Z16
 	VPDPBUSD        Z12, Z11, Z16
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z7, Z2, Z7
 	VBROADCASTI32X4 280(R10), Z11
 	VMOVDQA32       Z1, Z12
 	VPDPBUSD        Z11, Z7, Z12
-	VPSRLD          $0x04, Z8, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z8, Z2, Z7
 	VMOVDQA32       Z1, Z8
 	VPDPBUSD        Z11, Z7, Z8
-	VPSRLD          $0x04, Z9, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z9, Z2, Z7
 	VMOVDQA32       Z1, Z9
 	VPDPBUSD        Z11, Z7, Z9
-	VPSRLD          $0x04, Z10, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z10, Z2, Z7
 	VMOVDQA32       Z1, Z10
 	VPDPBUSD        Z11, Z7, Z10
 	VBROADCASTI32X4 128(SI), Z7
@@ -3719,43 +3790,36 @@ block:
 	VPDPBUSD        Z20, Z19, Z16
 	VPUNPCKLDQ      Z14, Z13, Z19
 	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z19, Z16
-	VPUNPCKHQDQ     Z14, Z19, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z19
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z14, Z16, Z16
 	VPADDD          Z13, Z19, Z19
-	VPADDD          Z19, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 3840(DX)
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z19, Z14
+	VPUNPCKLQDQ     Z13, Z19, Z19
+	VPADDD          Z14, Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VMOVDQU32       Z19, 3840(DX)
+	VPANDND         Z7, Z2, Z7
 	VBROADCASTI32X4 296(R10), Z13
 	VPDPBUSD        Z13, Z7, Z12
-	VPSRLD          $0x04, Z11, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z11, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z8
-	VPSRLD          $0x04, Z17, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z17, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z9
-	VPSRLD          $0x04, Z18, Z7
-	VPANDD          Z2, Z7, Z7
+	VPANDND         Z18, Z2, Z7
 	VPDPBUSD        Z13, Z7, Z10
 	VPUNPCKLDQ      Z8, Z12, Z7
 	VPUNPCKHDQ      Z8, Z12, Z8
-	VPUNPCKLDQ      Z10, Z9, Z11
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
 	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLQDQ     Z11, Z7, Z10
-	VPUNPCKHQDQ     Z11, Z7, Z7
-	VPUNPCKLQDQ     Z9, Z8, Z11
-	VPUNPCKHQDQ     Z9, Z8, Z8
-	VPADDD          Z7, Z10, Z10
-	VPADDD          Z8, Z11, Z11
-	VPADDD          Z11, Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VMOVDQU32       Z10, 4480(DX)
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPSRAD          $0x04, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 4480(DX)
 	VBROADCASTSS    32(R10), Z7
 	VMULPS          512(DX), Z7, Z7
 	VFMADD231PS     (DX), Z7, Z0
@@ -3797,42 +3861,42 @@ block:
 	VBROADCASTSS    316(R10), Z7
 	VFMADD231PS     5056(DX), Z7, Z0
 	ADDQ            $0x00000140, R10
-	PREFETCHT1      (R11)
-	PREFETCHT1      64(R11)
-	PREFETCHT1      128(R11)
-	PREFETCHT1      192(R11)
-	PREFETCHT1      256(R11)
-	PREFETCHT1      320(R11)
-	PREFETCHT1      384(R11)
-	PREFETCHT1      448(R11)
-	PREFETCHT1      512(R11)
-	PREFETCHT1      576(R11)
-	PREFETCHT1      640(R11)
-	PREFETCHT1      704(R11)
-	PREFETCHT1      768(R11)
-	PREFETCHT1      832(R11)
-	PREFETCHT1      896(R11)
-	PREFETCHT1      960(R11)
-	PREFETCHT1      1024(R11)
-	PREFETCHT1      1088(R11)
-	PREFETCHT1      1152(R11)
-	PREFETCHT1      1216(R11)
-	PREFETCHT1      1280(R11)
-	PREFETCHT1      1344(R11)
-	PREFETCHT1      1408(R11)
-	PREFETCHT1      1472(R11)
-	PREFETCHT1      1536(R11)
-	PREFETCHT1      1600(R11)
-	PREFETCHT1      1664(R11)
-	PREFETCHT1      1728(R11)
-	PREFETCHT1      1792(R11)
-	PREFETCHT1      1856(R11)
-	PREFETCHT1      1920(R11)
-	PREFETCHT1      1984(R11)
-	PREFETCHT1      2048(R11)
-	PREFETCHT1      2112(R11)
-	PREFETCHT1      2176(R11)
-	PREFETCHT1      2240(R11)
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
+	PREFETCHT0      512(R11)
+	PREFETCHT0      576(R11)
+	PREFETCHT0      640(R11)
+	PREFETCHT0      704(R11)
+	PREFETCHT0      768(R11)
+	PREFETCHT0      832(R11)
+	PREFETCHT0      896(R11)
+	PREFETCHT0      960(R11)
+	PREFETCHT0      1024(R11)
+	PREFETCHT0      1088(R11)
+	PREFETCHT0      1152(R11)
+	PREFETCHT0      1216(R11)
+	PREFETCHT0      1280(R11)
+	PREFETCHT0      1344(R11)
+	PREFETCHT0      1408(R11)
+	PREFETCHT0      1472(R11)
+	PREFETCHT0      1536(R11)
+	PREFETCHT0      1600(R11)
+	PREFETCHT0      1664(R11)
+	PREFETCHT0      1728(R11)
+	PREFETCHT0      1792(R11)
+	PREFETCHT0      1856(R11)
+	PREFETCHT0      1920(R11)
+	PREFETCHT0      1984(R11)
+	PREFETCHT0      2048(R11)
+	PREFETCHT0      2112(R11)
+	PREFETCHT0      2176(R11)
+	PREFETCHT0      2240(R11)
 	ADDQ            $0x00000900, R11
 	ADDQ            $0x00000090, SI
 	ADDQ            $0x00000090, DI
@@ -3861,23 +3925,51 @@ TEXT ·avx512UnpackQ6_K(SB), NOSPLIT, $0-64
 
 block:
 	VPXOR           Y2, Y2, Y2
-	VPINSRW         $0x00, 208(SI), X2, X2
-	VPINSRW         $0x01, 208(SI)(AX*1), X2, X2
-	VPINSRW         $0x02, 208(SI)(AX*2), X2, X2
-	VPINSRW         $0x03, 208(SI)(CX*1), X2, X2
-	VPINSRW         $0x04, 208(DI), X2, X2
-	VPINSRW         $0x05, 208(DI)(AX*1), X2, X2
-	VPINSRW         $0x06, 208(DI)(AX*2), X2, X2
-	VPINSRW         $0x07, 208(DI)(CX*1), X2, X2
+	MOVWQZX         208(SI)(CX*1), R10
+	MOVWQZX         208(SI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         208(SI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         208(SI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X2, X2
+	MOVWQZX         208(DI)(CX*1), R10
+	MOVWQZX         208(DI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         208(DI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         208(DI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X2, X2
 	VPXOR           Y3, Y3, Y3
-	VPINSRW         $0x00, 208(R8), X3, X3
-	VPINSRW         $0x01, 208(R8)(AX*1), X3, X3
-	VPINSRW         $0x02, 208(R8)(AX*2), X3, X3
-	VPINSRW         $0x03, 208(R8)(CX*1), X3, X3
-	VPINSRW         $0x04, 208(R9), X3, X3
-	VPINSRW         $0x05, 208(R9)(AX*1), X3, X3
-	VPINSRW         $0x06, 208(R9)(AX*2), X3, X3
-	VPINSRW         $0x07, 208(R9)(CX*1), X3, X3
+	MOVWQZX         208(R8)(CX*1), R10
+	MOVWQZX         208(R8)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         208(R8)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         208(R8), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X3, X3
+	MOVWQZX         208(R9)(CX*1), R10
+	MOVWQZX         208(R9)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         208(R9)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         208(R9), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X3, X3
 	VINSERTI128     $0x01, X3, Y2, Y2
 	VCVTPH2PS       Y2, Z2
 	VBROADCASTI32X4 192(SI), Z3
@@ -4638,23 +4730,51 @@ TEXT ·avx512DotQ6_K(SB), NOSPLIT, $0-120
 
 block:
 	VPXOR           Y4, Y4, Y4
-	VPINSRW         $0x00, 208(SI), X4, X4
-	VPINSRW         $0x01, 208(SI)(AX*1), X4, X4
-	VPINSRW         $0x02, 208(SI)(AX*2), X4, X4
-	VPINSRW         $0x03, 208(SI)(CX*1), X4, X4
-	VPINSRW         $0x04, 208(DI), X4, X4
-	VPINSRW         $0x05, 208(DI)(AX*1), X4, X4
-	VPINSRW         $0x06, 208(DI)(AX*2), X4, X4
-	VPINSRW         $0x07, 208(DI)(CX*1), X4, X4
+	MOVWQZX         208(SI)(CX*1), R13
+	MOVWQZX         208(SI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         208(SI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         208(SI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X4, X4
+	MOVWQZX         208(DI)(CX*1), R13
+	MOVWQZX         208(DI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         208(DI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         208(DI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X4, X4
 	VPXOR           Y5, Y5, Y5
-	VPINSRW         $0x00, 208(R8), X5, X5
-	VPINSRW         $0x01, 208(R8)(AX*1), X5, X5
-	VPINSRW         $0x02, 208(R8)(AX*2), X5, X5
-	VPINSRW         $0x03, 208(R8)(CX*1), X5, X5
-	VPINSRW         $0x04, 208(R9), X5, X5
-	VPINSRW         $0x05, 208(R9)(AX*1), X5, X5
-	VPINSRW         $0x06, 208(R9)(AX*2), X5, X5
-	VPINSRW         $0x07, 208(R9)(CX*1), X5, X5
+	MOVWQZX         208(R8)(CX*1), R13
+	MOVWQZX         208(R8)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         208(R8)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         208(R8), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X5, X5
+	MOVWQZX         208(R9)(CX*1), R13
+	MOVWQZX         208(R9)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         208(R9)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         208(R9), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X5, X5
 	VINSERTI128     $0x01, X5, Y4, Y4
 	VCVTPH2PS       Y4, Z4
 	VBROADCASTI32X4 192(SI), Z5
@@ -4816,19 +4936,17 @@ block:
 	VPDPBUSD        Z13, Z12, Z17
 	VPUNPCKLDQ      Z15, Z14, Z12
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPUNPCKLDQ      Z17, Z16, Z14
-	VPUNPCKHDQ      Z17, Z16, Z15
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VPUNPCKLQDQ     Z15, Z13, Z14
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z12, Z16, Z16
-	VPADDD          Z13, Z14, Z14
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    36(R10), Z12
-	VPADDD          Z12, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, (DX)
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    36(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, (DX)
 	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z2, Z8, Z8
 	VPANDD          Z3, Z4, Z12
@@ -4856,19 +4974,17 @@ block:
 	VPDPBUSD        Z12, Z8, Z11
 	VPUNPCKLDQ      Z9, Z13, Z8
 	VPUNPCKHDQ      Z9, Z13, Z9
-	VPUNPCKLDQ      Z11, Z10, Z12
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z11, Z10, Z9
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z12, Z8, Z11
-	VPUNPCKHQDQ     Z12, Z8, Z8
-	VPUNPCKLQDQ     Z10, Z9, Z12
-	VPUNPCKHQDQ     Z10, Z9, Z9
-	VPADDD          Z8, Z11, Z11
-	VPADDD          Z9, Z12, Z12
-	VPADDD          Z12, Z11, Z11
-	VPBROADCASTD    124(R10), Z8
-	VPADDD          Z8, Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VMOVDQU32       Z11, 1280(DX)
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VPBROADCASTD    124(R10), Z9
+	VPADDD          Z9, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMOVDQU32       Z8, 1280(DX)
 	VBROADCASTI32X4 32(SI), Z8
 	VINSERTI32X4    $0x01, 32(DI), Z8, Z8
 	VINSERTI32X4    $0x02, 32(R8), Z8, Z8
@@ -4912,19 +5028,17 @@ block:
 	VPDPBUSD        Z13, Z12, Z17
 	VPUNPCKLDQ      Z15, Z14, Z12
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPUNPCKLDQ      Z17, Z16, Z14
-	VPUNPCKHDQ      Z17, Z16, Z15
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VPUNPCKLQDQ     Z15, Z13, Z14
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z12, Z16, Z16
-	VPADDD          Z13, Z14, Z14
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    80(R10), Z12
-	VPADDD          Z12, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 640(DX)
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    80(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, 640(DX)
 	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z2, Z8, Z8
 	VPSRLD          $0x02, Z4, Z4
@@ -4956,19 +5070,17 @@ block:
 	VPDPBUSD        Z4, Z8, Z7
 	VPUNPCKLDQ      Z5, Z12, Z4
 	VPUNPCKHDQ      Z5, Z12, Z5
-	VPUNPCKLDQ      Z7, Z6, Z8
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKLDQ      Z7, Z6, Z5
 	VPUNPCKHDQ      Z7, Z6, Z6
-	VPUNPCKLQDQ     Z8, Z4, Z7
-	VPUNPCKHQDQ     Z8, Z4, Z4
-	VPUNPCKLQDQ     Z6, Z5, Z8
-	VPUNPCKHQDQ     Z6, Z5, Z5
-	VPADDD          Z4, Z7, Z7
-	VPADDD          Z5, Z8, Z8
-	VPADDD          Z8, Z7, Z7
-	VPBROADCASTD    168(R10), Z4
-	VPADDD          Z4, Z7, Z7
-	VCVTDQ2PS       Z7, Z7
-	VMOVDQU32       Z7, 1920(DX)
+	VPADDD          Z6, Z5, Z5
+	VPUNPCKHQDQ     Z5, Z4, Z6
+	VPUNPCKLQDQ     Z5, Z4, Z4
+	VPADDD          Z6, Z4, Z4
+	VPBROADCASTD    168(R10), Z5
+	VPADDD          Z5, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMOVDQU32       Z4, 1920(DX)
 	VBROADCASTI32X4 144(SI), Z4
 	VINSERTI32X4    $0x01, 144(DI), Z4, Z4
 	VINSERTI32X4    $0x02, 144(R8), Z4, Z4
@@ -5028,19 +5140,17 @@ block:
 	VPDPBUSD        Z13, Z12, Z17
 	VPUNPCKLDQ      Z15, Z14, Z12
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPUNPCKLDQ      Z17, Z16, Z14
-	VPUNPCKHDQ      Z17, Z16, Z15
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VPUNPCKLQDQ     Z15, Z13, Z14
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z12, Z16, Z16
-	VPADDD          Z13, Z14, Z14
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    40(R10), Z12
-	VPADDD          Z12, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 320(DX)
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    40(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, 320(DX)
 	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z2, Z8, Z8
 	VPANDD          Z3, Z4, Z12
@@ -5068,19 +5178,17 @@ block:
 	VPDPBUSD        Z12, Z8, Z11
 	VPUNPCKLDQ      Z9, Z13, Z8
 	VPUNPCKHDQ      Z9, Z13, Z9
-	VPUNPCKLDQ      Z11, Z10, Z12
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z11, Z10, Z9
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z12, Z8, Z11
-	VPUNPCKHQDQ     Z12, Z8, Z8
-	VPUNPCKLQDQ     Z10, Z9, Z12
-	VPUNPCKHQDQ     Z10, Z9, Z9
-	VPADDD          Z8, Z11, Z11
-	VPADDD          Z9, Z12, Z12
-	VPADDD          Z12, Z11, Z11
-	VPBROADCASTD    128(R10), Z8
-	VPADDD          Z8, Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VMOVDQU32       Z11, 1600(DX)
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VPBROADCASTD    128(R10), Z9
+	VPADDD          Z9, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMOVDQU32       Z8, 1600(DX)
 	VBROADCASTI32X4 48(SI), Z8
 	VINSERTI32X4    $0x01, 48(DI), Z8, Z8
 	VINSERTI32X4    $0x02, 48(R8), Z8, Z8
@@ -5124,19 +5232,17 @@ block:
 	VPDPBUSD        Z13, Z12, Z17
 	VPUNPCKLDQ      Z15, Z14, Z12
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPUNPCKLDQ      Z17, Z16, Z14
-	VPUNPCKHDQ      Z17, Z16, Z15
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VPUNPCKLQDQ     Z15, Z13, Z14
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z12, Z16, Z16
-	VPADDD          Z13, Z14, Z14
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    84(R10), Z12
-	VPADDD          Z12, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 960(DX)
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    84(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, 960(DX)
 	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z2, Z8, Z8
 	VPSRLD          $0x02, Z4, Z4
@@ -5168,19 +5274,17 @@ block:
 	VPDPBUSD        Z4, Z8, Z7
 	VPUNPCKLDQ      Z5, Z12, Z4
 	VPUNPCKHDQ      Z5, Z12, Z5
-	VPUNPCKLDQ      Z7, Z6, Z8
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKLDQ      Z7, Z6, Z5
 	VPUNPCKHDQ      Z7, Z6, Z6
-	VPUNPCKLQDQ     Z8, Z4, Z7
-	VPUNPCKHQDQ     Z8, Z4, Z4
-	VPUNPCKLQDQ     Z6, Z5, Z8
-	VPUNPCKHQDQ     Z6, Z5, Z5
-	VPADDD          Z4, Z7, Z7
-	VPADDD          Z5, Z8, Z8
-	VPADDD          Z8, Z7, Z7
-	VPBROADCASTD    172(R10), Z4
-	VPADDD          Z4, Z7, Z7
-	VCVTDQ2PS       Z7, Z7
-	VMOVDQU32       Z7, 2240(DX)
+	VPADDD          Z6, Z5, Z5
+	VPUNPCKHQDQ     Z5, Z4, Z6
+	VPUNPCKLQDQ     Z5, Z4, Z4
+	VPADDD          Z6, Z4, Z4
+	VPBROADCASTD    172(R10), Z5
+	VPADDD          Z5, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMOVDQU32       Z4, 2240(DX)
 	VBROADCASTI32X4 160(SI), Z4
 	VINSERTI32X4    $0x01, 160(DI), Z4, Z4
 	VINSERTI32X4    $0x02, 160(R8), Z4, Z4
@@ -5240,19 +5344,17 @@ block:
 	VPDPBUSD        Z13, Z12, Z17
 	VPUNPCKLDQ      Z15, Z14, Z12
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPUNPCKLDQ      Z17, Z16, Z14
-	VPUNPCKHDQ      Z17, Z16, Z15
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VPUNPCKLQDQ     Z15, Z13, Z14
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z12, Z16, Z16
-	VPADDD          Z13, Z14, Z14
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    212(R10), Z12
-	VPADDD          Z12, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 2560(DX)
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    212(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, 2560(DX)
 	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z2, Z8, Z8
 	VPANDD          Z3, Z4, Z12
@@ -5280,19 +5382,17 @@ block:
 	VPDPBUSD        Z12, Z8, Z11
 	VPUNPCKLDQ      Z9, Z13, Z8
 	VPUNPCKHDQ      Z9, Z13, Z9
-	VPUNPCKLDQ      Z11, Z10, Z12
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z11, Z10, Z9
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z12, Z8, Z11
-	VPUNPCKHQDQ     Z12, Z8, Z8
-	VPUNPCKLQDQ     Z10, Z9, Z12
-	VPUNPCKHQDQ     Z10, Z9, Z9
-	VPADDD          Z8, Z11, Z11
-	VPADDD          Z9, Z12, Z12
-	VPADDD          Z12, Z11, Z11
-	VPBROADCASTD    300(R10), Z8
-	VPADDD          Z8, Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VMOVDQU32       Z11, 3840(DX)
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VPBROADCASTD    300(R10), Z9
+	VPADDD          Z9, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMOVDQU32       Z8, 3840(DX)
 	VBROADCASTI32X4 96(SI), Z8
 	VINSERTI32X4    $0x01, 96(DI), Z8, Z8
 	VINSERTI32X4    $0x02, 96(R8), Z8, Z8
@@ -5336,19 +5436,17 @@ block:
 	VPDPBUSD        Z13, Z12, Z17
 	VPUNPCKLDQ      Z15, Z14, Z12
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPUNPCKLDQ      Z17, Z16, Z14
-	VPUNPCKHDQ      Z17, Z16, Z15
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VPUNPCKLQDQ     Z15, Z13, Z14
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z12, Z16, Z16
-	VPADDD          Z13, Z14, Z14
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    256(R10), Z12
-	VPADDD          Z12, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 3200(DX)
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    256(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, 3200(DX)
 	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z2, Z8, Z8
 	VPSRLD          $0x02, Z4, Z4
@@ -5380,19 +5478,17 @@ block:
 	VPDPBUSD        Z4, Z8, Z7
 	VPUNPCKLDQ      Z5, Z12, Z4
 	VPUNPCKHDQ      Z5, Z12, Z5
-	VPUNPCKLDQ      Z7, Z6, Z8
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKLDQ      Z7, Z6, Z5
 	VPUNPCKHDQ      Z7, Z6, Z6
-	VPUNPCKLQDQ     Z8, Z4, Z7
-	VPUNPCKHQDQ     Z8, Z4, Z4
-	VPUNPCKLQDQ     Z6, Z5, Z8
-	VPUNPCKHQDQ     Z6, Z5, Z5
-	VPADDD          Z4, Z7, Z7
-	VPADDD          Z5, Z8, Z8
-	VPADDD          Z8, Z7, Z7
-	VPBROADCASTD    344(R10), Z4
-	VPADDD          Z4, Z7, Z7
-	VCVTDQ2PS       Z7, Z7
-	VMOVDQU32       Z7, 4480(DX)
+	VPADDD          Z6, Z5, Z5
+	VPUNPCKHQDQ     Z5, Z4, Z6
+	VPUNPCKLQDQ     Z5, Z4, Z4
+	VPADDD          Z6, Z4, Z4
+	VPBROADCASTD    344(R10), Z5
+	VPADDD          Z5, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMOVDQU32       Z4, 4480(DX)
 	VBROADCASTI32X4 176(SI), Z4
 	VINSERTI32X4    $0x01, 176(DI), Z4, Z4
 	VINSERTI32X4    $0x02, 176(R8), Z4, Z4
@@ -5452,19 +5548,17 @@ block:
 	VPDPBUSD        Z13, Z12, Z17
 	VPUNPCKLDQ      Z15, Z14, Z12
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPUNPCKLDQ      Z17, Z16, Z14
-	VPUNPCKHDQ      Z17, Z16, Z15
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VPUNPCKLQDQ     Z15, Z13, Z14
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z12, Z16, Z16
-	VPADDD          Z13, Z14, Z14
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    216(R10), Z12
-	VPADDD          Z12, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 2880(DX)
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    216(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, 2880(DX)
 	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z2, Z8, Z8
 	VPANDD          Z3, Z4, Z12
@@ -5492,19 +5586,17 @@ block:
 	VPDPBUSD        Z12, Z8, Z11
 	VPUNPCKLDQ      Z9, Z13, Z8
 	VPUNPCKHDQ      Z9, Z13, Z9
-	VPUNPCKLDQ      Z11, Z10, Z12
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z11, Z10, Z9
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z12, Z8, Z11
-	VPUNPCKHQDQ     Z12, Z8, Z8
-	VPUNPCKLQDQ     Z10, Z9, Z12
-	VPUNPCKHQDQ     Z10, Z9, Z9
-	VPADDD          Z8, Z11, Z11
-	VPADDD          Z9, Z12, Z12
-	VPADDD          Z12, Z11, Z11
-	VPBROADCASTD    304(R10), Z8
-	VPADDD          Z8, Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VMOVDQU32       Z11, 4160(DX)
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VPBROADCASTD    304(R10), Z9
+	VPADDD          Z9, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMOVDQU32       Z8, 4160(DX)
 	VBROADCASTI32X4 112(SI), Z8
 	VINSERTI32X4    $0x01, 112(DI), Z8, Z8
 	VINSERTI32X4    $0x02, 112(R8), Z8, Z8
@@ -5548,19 +5640,17 @@ block:
 	VPDPBUSD        Z13, Z12, Z17
 	VPUNPCKLDQ      Z15, Z14, Z12
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPUNPCKLDQ      Z17, Z16, Z14
-	VPUNPCKHDQ      Z17, Z16, Z15
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VPUNPCKLQDQ     Z15, Z13, Z14
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z12, Z16, Z16
-	VPADDD          Z13, Z14, Z14
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    260(R10), Z12
-	VPADDD          Z12, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 3520(DX)
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    260(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, 3520(DX)
 	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z2, Z8, Z8
 	VPSRLD          $0x02, Z4, Z4
@@ -5592,19 +5682,17 @@ block:
 	VPDPBUSD        Z4, Z8, Z7
 	VPUNPCKLDQ      Z5, Z12, Z4
 	VPUNPCKHDQ      Z5, Z12, Z5
-	VPUNPCKLDQ      Z7, Z6, Z8
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKLDQ      Z7, Z6, Z5
 	VPUNPCKHDQ      Z7, Z6, Z6
-	VPUNPCKLQDQ     Z8, Z4, Z7
-	VPUNPCKHQDQ     Z8, Z4, Z4
-	VPUNPCKLQDQ     Z6, Z5, Z8
-	VPUNPCKHQDQ     Z6, Z5, Z5
-	VPADDD          Z4, Z7, Z7
-	VPADDD          Z5, Z8, Z8
-	VPADDD          Z8, Z7, Z7
-	VPBROADCASTD    348(R10), Z4
-	VPADDD          Z4, Z7, Z7
-	VCVTDQ2PS       Z7, Z7
-	VMOVDQU32       Z7, 4800(DX)
+	VPADDD          Z6, Z5, Z5
+	VPUNPCKHQDQ     Z5, Z4, Z6
+	VPUNPCKLQDQ     Z5, Z4, Z4
+	VPADDD          Z6, Z4, Z4
+	VPBROADCASTD    348(R10), Z5
+	VPADDD          Z5, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMOVDQU32       Z4, 4800(DX)
 	VBROADCASTSS    32(R10), Z4
 	VMULPS          256(DX), Z4, Z4
 	VFMADD231PS     (DX), Z4, Z0
@@ -5654,59 +5742,59 @@ block:
 	VMULPS          5056(DX), Z4, Z4
 	VFMADD231PS     4800(DX), Z4, Z0
 	ADDQ            $0x00000160, R10
-	PREFETCHT1      (R11)
-	PREFETCHT1      64(R11)
-	PREFETCHT1      128(R11)
-	PREFETCHT1      192(R11)
-	PREFETCHT1      256(R11)
-	PREFETCHT1      320(R11)
-	PREFETCHT1      384(R11)
-	PREFETCHT1      448(R11)
-	PREFETCHT1      512(R11)
-	PREFETCHT1      576(R11)
-	PREFETCHT1      640(R11)
-	PREFETCHT1      704(R11)
-	PREFETCHT1      768(R11)
-	PREFETCHT1      832(R11)
-	PREFETCHT1      896(R11)
-	PREFETCHT1      960(R11)
-	PREFETCHT1      1024(R11)
-	PREFETCHT1      1088(R11)
-	PREFETCHT1      1152(R11)
-	PREFETCHT1      1216(R11)
-	PREFETCHT1      1280(R11)
-	PREFETCHT1      1344(R11)
-	PREFETCHT1      1408(R11)
-	PREFETCHT1      1472(R11)
-	PREFETCHT1      1536(R11)
-	PREFETCHT1      1600(R11)
-	PREFETCHT1      1664(R11)
-	PREFETCHT1      1728(R11)
-	PREFETCHT1      1792(R11)
-	PREFETCHT1      1856(R11)
-	PREFETCHT1      1920(R11)
-	PREFETCHT1      1984(R11)
-	PREFETCHT1      2048(R11)
-	PREFETCHT1      2112(R11)
-	PREFETCHT1      2176(R11)
-	PREFETCHT1      2240(R11)
-	PREFETCHT1      2304(R11)
-	PREFETCHT1      2368(R11)
-	PREFETCHT1      2432(R11)
-	PREFETCHT1      2496(R11)
-	PREFETCHT1      2560(R11)
-	PREFETCHT1      2624(R11)
-	PREFETCHT1      2688(R11)
-	PREFETCHT1      2752(R11)
-	PREFETCHT1      2816(R11)
-	PREFETCHT1      2880(R11)
-	PREFETCHT1      2944(R11)
-	PREFETCHT1      3008(R11)
-	PREFETCHT1      3072(R11)
-	PREFETCHT1      3136(R11)
-	PREFETCHT1      3200(R11)
-	PREFETCHT1      3264(R11)
-	PREFETCHT1      3328(R11)
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
+	PREFETCHT0      512(R11)
+	PREFETCHT0      576(R11)
+	PREFETCHT0      640(R11)
+	PREFETCHT0      704(R11)
+	PREFETCHT0      768(R11)
+	PREFETCHT0      832(R11)
+	PREFETCHT0      896(R11)
+	PREFETCHT0      960(R11)
+	PREFETCHT0      1024(R11)
+	PREFETCHT0      1088(R11)
+	PREFETCHT0      1152(R11)
+	PREFETCHT0      1216(R11)
+	PREFETCHT0      1280(R11)
+	PREFETCHT0      1344(R11)
+	PREFETCHT0      1408(R11)
+	PREFETCHT0      1472(R11)
+	PREFETCHT0      1536(R11)
+	PREFETCHT0      1600(R11)
+	PREFETCHT0      1664(R11)
+	PREFETCHT0      1728(R11)
+	PREFETCHT0      1792(R11)
+	PREFETCHT0      1856(R11)
+	PREFETCHT0      1920(R11)
+	PREFETCHT0      1984(R11)
+	PREFETCHT0      2048(R11)
+	PREFETCHT0      2112(R11)
+	PREFETCHT0      2176(R11)
+	PREFETCHT0      2240(R11)
+	PREFETCHT0      2304(R11)
+	PREFETCHT0      2368(R11)
+	PREFETCHT0      2432(R11)
+	PREFETCHT0      2496(R11)
+	PREFETCHT0      2560(R11)
+	PREFETCHT0      2624(R11)
+	PREFETCHT0      2688(R11)
+	PREFETCHT0      2752(R11)
+	PREFETCHT0      2816(R11)
+	PREFETCHT0      2880(R11)
+	PREFETCHT0      2944(R11)
+	PREFETCHT0      3008(R11)
+	PREFETCHT0      3072(R11)
+	PREFETCHT0      3136(R11)
+	PREFETCHT0      3200(R11)
+	PREFETCHT0      3264(R11)
+	PREFETCHT0      3328(R11)
 	ADDQ            $0x00000d20, R11
 	ADDQ            $0x000000d2, SI
 	ADDQ            $0x000000d2, DI

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 // benchThreads goroutines share the work.
 const benchThreads = 2
+var pieceRows = func() int { n, _ := strconv.Atoi(os.Getenv("PIECE")); return max(n, 64) }()
 
 // benchTypes are the types to measure: all native ones, or those that
 // GEMM_TYPES lists.
@@ -94,8 +96,8 @@ func mulBody(t tensor.Type, w []byte, rows, cols, n int) func(thread int) {
 		scratch[i] = make([]byte, ScratchBytes(t, cols))
 	}
 	return func(thread int) {
-		for r := 64 * thread; r < rows; r += 64 * benchThreads {
-			count := min(64, rows-r)
+		piece := 64; if n == 1 { piece = pieceRows }; for r := piece * thread; r < rows; r += piece * benchThreads {
+			count := min(piece, rows-r)
 			Mul(t, dst[r:], rows, nil, w[r*rowBytes:][:count*rowBytes], count, cols, x, nil, n, scratch[thread])
 		}
 	}

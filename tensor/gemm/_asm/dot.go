@@ -24,6 +24,8 @@ type dotter struct {
 	sums  map[int][]VecVirtual // of groups that have begun
 	done  map[int]int          // vectors that a group has had
 
+	shift map[int]bool // groups whose u are 16 times too large
+
 	zero       VecVirtual // AVX-512 only
 	ones, bias Op         // AVX2 only
 }
@@ -34,7 +36,7 @@ func dot(name string, f form, size, bytes int, body func(*unpacker) func()) {
 	function("Dot"+name, "tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int",
 		"multiplies 16 rows with a column: see dotFunc.")
 	u := newUnpacker(f, size, bytes)
-	d := &dotter{u: u, x: GP64(), acc: v.reg(), sums: map[int][]VecVirtual{}, done: map[int]int{}}
+	d := &dotter{u: u, x: GP64(), acc: v.reg(), sums: map[int][]VecVirtual{}, done: map[int]int{}, shift: map[int]bool{}}
 	u.dot = d
 	if v.rows() < tileRows {
 		d.ones, d.bias = constant(0x00010001), constant(0x80808080)
@@ -56,7 +58,7 @@ func dot(name string, f form, size, bytes int, body func(*unpacker) func()) {
 		d.accumulate()
 		ADDQ(U32(size/32*f.blockBytes()), d.x)
 		for i := 0; i < v.rows()*bytes; i += 64 {
-			PREFETCHT1(Mem{Base: ahead, Disp: i})
+			PREFETCHT0(Mem{Base: ahead, Disp: i})
 		}
 		ADDQ(U32(v.rows()*bytes), ahead)
 	}, func() {
@@ -140,10 +142,21 @@ func (d *dotter) finish(g int) {
 			VPMADDWD(d.ones, s, s)
 		}
 	}
-	t := transpose([4]VecVirtual(sums))
-	VPADDD(t[1], t[0], t[0])
-	VPADDD(t[3], t[2], t[2])
-	VPADDD(t[2], t[0], t[0])
+	var t [2]VecVirtual
+	for i := range t {
+		t[i] = v.reg()
+		high := v.reg()
+		VPUNPCKLDQ(sums[2*i+1], sums[2*i], t[i])
+		VPUNPCKHDQ(sums[2*i+1], sums[2*i], high)
+		VPADDD(high, t[i], t[i])
+	}
+	high := v.reg()
+	VPUNPCKHQDQ(t[1], t[0], high)
+	VPUNPCKLQDQ(t[1], t[0], t[0])
+	VPADDD(high, t[0], t[0])
+	if d.shift[g] {
+		VPSRAD(Imm(4), t[0], t[0])
+	}
 	if !d.u.min && !(v.rows() < tileRows && d.u.top == 255) {
 		correction := v.reg()
 		VPBROADCASTD(d.correction(g), correction)
@@ -153,6 +166,7 @@ func (d *dotter) finish(g int) {
 	v.store(t[0], d.sum(g))
 	delete(d.sums, g)
 	delete(d.done, g)
+	delete(d.shift, g)
 }
 
 // sum is where the sums of a group are kept.

@@ -102,8 +102,8 @@ func (avx512) widen(src, dst VecVirtual) {
 
 func (avx512) halves(at func(row int) Mem, dst VecVirtual) {
 	low, high := YMM(), YMM()
-	insertHalves(at, 0, low)
-	insertHalves(at, 8, high)
+	gatherHalves(at, 0, low)
+	gatherHalves(at, 8, high)
 	VINSERTI128(Imm(1), high.AsX(), low, low)
 	VCVTPH2PS(low, dst)
 }
@@ -139,14 +139,22 @@ func (avx2) widen(src, dst VecVirtual) {
 
 func (avx2) halves(at func(row int) Mem, dst VecVirtual) {
 	t := YMM()
-	insertHalves(at, 0, t)
+	gatherHalves(at, 0, t)
 	VCVTPH2PS(t.AsX(), dst)
 }
 
-// insertHalves gathers 16 bits from each of eight rows.
-func insertHalves(at func(row int) Mem, first int, dst VecVirtual) {
+// gatherHalves gathers 16 bits from each of eight rows, in general registers:
+// the vector units are busy enough.
+func gatherHalves(at func(row int) Mem, first int, dst VecVirtual) {
 	VPXOR(dst, dst, dst)
-	for r := range 8 {
-		VPINSRW(Imm(uint64(r)), at(first+r), dst.AsX(), dst.AsX())
+	for i := range 2 {
+		all, one := GP64(), GP64()
+		MOVWQZX(at(first+4*i+3), all)
+		for r := 2; r >= 0; r-- {
+			MOVWQZX(at(first+4*i+r), one)
+			SHLQ(Imm(16), all)
+			ORQ(one, all)
+		}
+		VPINSRQ(Imm(uint64(i)), all, dst.AsX(), dst.AsX())
 	}
 }
