@@ -1,3 +1,5 @@
+//go:build !amd64 || purego || noasm || race
+
 package attn
 
 // nativeSets lists the kernel sets in assembly that this CPU can execute.

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// dots multiplies query rows with keys. A register has partial sums of one
+// query row and one key, all 16 or half of them; as many pairs are computed at
+// once as a register has lanes, and their sums make one register: with g
+// groups of four in it, value c of group l belongs to the sums of register
+// g*c + l.
+func dots(rows int) {
+	function(fmt.Sprintf("Dots%d", rows), "(dst []float32, stride int, q, k []float32, vectors, keys int, scale float32)",
+		"multiplies query rows with keys: see dotsGeneric.")
+	pairs := v.lanes()
+	groups := pairs / 4
+	height := min(rows, groups) // query rows at once
+	wide := pairs / height      // keys at once
+
+	dst, k := Load(Param("dst").Base(), GP64()), Load(Param("k").Base(), GP64())
+	dstStride := newStride(Load(Param("stride"), GP64()), 2)
+	rowBytes := newStride(Load(Param("vectors"), GP64()), 6)
+	keys := Load(Param("keys"), GP64())
+	q, keyAt := GP64(), make([]GPVirtual, wide/4)
+	var firstHalf Mem
+	if halves() > 1 {
+		firstHalf = AllocLocal(pairs * 4 * v.lanes())
+	}
+
+	Label("keys")
+	for first := 0; first < rows; first += height {
+		sums := make([]VecVirtual, pairs)
+		// sum is the register of a query row and a key.
+		sum := func(r, j int) VecVirtual {
+			f := r*wide + j
+			return sums[f%4*groups+f/4]
+		}
+		for half := range halves() {
+			Load(Param("q").Base(), q)
+			if first > 0 {
+				LEAQ(rowBytes.at(q, first), q)
+			}
+			for i := range keyAt {
+				keyAt[i] = GP64()
+				if i == 0 {
+					MOVQ(k, keyAt[0])
+				} else {
+					LEAQ(Mem{Base: keyAt[i-1], Index: rowBytes.one, Scale: 4}, keyAt[i])
+				}
+			}
+			for i := range sums {
+				sums[i] = v.reg()
+				v.zero(sums[i])
+			}
+			offset := half * 4 * v.lanes()
+			steps := Load(Param("vectors"), GP64())
+			loop := fmt.Sprintf("row%dHalf%d", first, half)
+			Label(loop)
+			query := make([]VecVirtual, height)
+			for r := range query {
+				query[r] = v.reg()
+				VMOVUPS(rowBytes.at(q, r).Offset(offset), query[r])
+			}
+			for j := range wide {
+				at := rowBytes.at(keyAt[j/4], j%4).Offset(offset)
+				if height == 1 {
+					VFMADD231PS(at, query[0], sum(0, j))
+					continue
+				}
+				key := v.reg()
+				VMOVUPS(at, key)
+				for r := range query {
+					VFMADD231PS(key, query[r], sum(r, j))
+				}
+			}
+			ADDQ(Imm(64), q)
+			for _, at := range keyAt {
+				ADDQ(Imm(64), at)
+			}
+			DECQ(steps)
+			JNZ(LabelRef(loop))
+			switch {
+			case half < halves()-1:
+				for i, s := range sums {
+					VMOVUPS(s, firstHalf.Offset(4*v.lanes()*i))
+				}
+			case half > 0:
+				for i, s := range sums {
+					VADDPS(firstHalf.Offset(4*v.lanes()*i), s, s)
+				}
+			}
+		}
+		result := v.tree(sums)
+		VMULPS(broadcast("scale"), result, result)
+		for l := 0; l < groups; l += wide / 4 {
+			v.store(result, l, wide/4, dstStride.at(dst, first+l*4/wide))
+		}
+	}
+	ADDQ(Imm(uint64(4*wide)), dst)
+	for range wide / 4 {
+		LEAQ(Mem{Base: k, Index: rowBytes.one, Scale: 4}, k)
+	}
+	SUBQ(Imm(uint64(wide)), keys)
+	JNZ(LabelRef("keys"))
+	VZEROUPPER()
+	RET()
+}
+
+// stride is a distance between rows in bytes.
+type stride struct{ one, three Register }
+
+// newStride makes one of a number of units of 2^shift bytes.
+func newStride(n Register, shift uint64) stride {
+	s := stride{n, GP64()}
+	SHLQ(Imm(shift), s.one)
+	LEAQ(Mem{Base: s.one, Index: s.one, Scale: 2}, s.three)
+	return s
+}
+
+// at is the address of row 0, 1, 2 or 3.
+func (s stride) at(base Register, row int) Mem {
+	switch row {
+	case 0:
+		return Mem{Base: base}
+	case 3:
+		return Mem{Base: base, Index: s.three, Scale: 1}
+	}
+	return Mem{Base: base, Index: s.one, Scale: uint8(row)}
+}

@@ -1,0 +1,45 @@
+// Command _asm generates the assembly of package attn:
+//
+//	go run . -set avx512 -out ../avx512_amd64.s -stubs ../avx512_amd64.go -pkg attn
+package main
+
+import (
+	"flag"
+	"log"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+)
+
+func main() {
+	set := flag.String("set", "", "avx2 or avx512")
+	flag.Parse()
+	switch *set {
+	case "avx2":
+		v = avx2{}
+	case "avx512":
+		v = avx512{}
+	default:
+		log.Fatalf("unknown kernel set %q", *set)
+	}
+	ConstraintExpr("!purego")
+	ConstraintExpr("!noasm")
+	ConstraintExpr("!race")
+	for _, rows := range []int{4, 2, 1} {
+		dots(rows)
+		add(rows)
+	}
+	softmax()
+	softcap()
+	for _, t := range types {
+		load(t)
+	}
+	Generate()
+}
+
+// function begins a function of the instruction set.
+func function(name, params, doc string) {
+	TEXT(v.name()+name, attr.NOSPLIT, "func"+params)
+	Pragma("noescape")
+	Doc(v.name() + name + " " + doc)
+}
