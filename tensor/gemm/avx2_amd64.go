@@ -212,92 +212,92 @@ func avx2DotQ6_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blo
 // avx2F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F324x2 multiplies 4 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F324x1 multiplies 4 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F321x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F321x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F321x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F321x2 multiplies 1 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F321x1 multiplies 1 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F164x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F164x2 multiplies 4 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F164x1 multiplies 4 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F161x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F161x2 multiplies 1 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F161x1 multiplies 1 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx2F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2BF164x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx2BF164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2BF164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2BF164x2 multiplies 4 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx2BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2BF164x1 multiplies 4 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx2BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2BF161x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx2BF161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2BF161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2BF161x2 multiplies 1 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx2BF161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2BF161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2BF161x1 multiplies 1 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx2BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx2BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2Reduce adds up each 16 partial sums: see reduceGeneric.
 //

@@ -5439,10 +5439,13 @@ half:
 block:
 	VBROADCASTI128 2(SI), Y1
 	VINSERTI128    $0x01, 2(DI), Y1, Y1
+	PREFETCHT0     (R9)
 	VBROADCASTI128 2(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 2(DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
 	VBROADCASTI128 2(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 2(DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
 	VBROADCASTI128 2(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 2(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
@@ -5517,9 +5520,6 @@ block:
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
 	ADDQ           $0x00000028, R8
-	PREFETCHT0     (R9)
-	PREFETCHT0     64(R9)
-	PREFETCHT0     128(R9)
 	ADDQ           $0x00000090, R9
 	ADDQ           $0x00000012, SI
 	ADDQ           $0x00000012, DI
@@ -5669,12 +5669,16 @@ half:
 block:
 	VBROADCASTI128 2(SI), Y1
 	VINSERTI128    $0x01, 2(DI), Y1, Y1
+	PREFETCHT0     (R9)
 	VBROADCASTI128 2(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 2(DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
 	VBROADCASTI128 2(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 2(DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
 	VBROADCASTI128 2(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 2(DI)(CX*1), Y4, Y4
+	PREFETCHT0     192(R9)
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VBROADCASTI128 (R8), Y5
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
@@ -5702,6 +5706,7 @@ block:
 	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
 	VBROADCASTI128 18(SI), Y5
 	VINSERTI128    $0x01, 18(DI), Y5, Y5
+	PREFETCHT0     256(R9)
 	VBROADCASTI128 18(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 18(DI)(AX*1), Y6, Y6
 	VBROADCASTI128 18(SI)(AX*2), Y7
@@ -5777,11 +5782,6 @@ block:
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
 	ADDQ           $0x00000028, R8
-	PREFETCHT0     (R9)
-	PREFETCHT0     64(R9)
-	PREFETCHT0     128(R9)
-	PREFETCHT0     192(R9)
-	PREFETCHT0     256(R9)
 	ADDQ           $0x00000110, R9
 	ADDQ           $0x00000022, SI
 	ADDQ           $0x00000022, DI
@@ -6293,12 +6293,16 @@ half:
 block:
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
+	PREFETCHT0     (R9)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
+	PREFETCHT0     192(R9)
 	VPUNPCKLDQ     Y2, Y1, Y5
 	VPUNPCKHDQ     Y2, Y1, Y1
 	VPUNPCKLDQ     Y4, Y3, Y2
@@ -6400,12 +6404,16 @@ block:
 	VMOVDQU        Y1, 5056(DX)
 	VBROADCASTI128 16(SI), Y1
 	VINSERTI128    $0x01, 16(DI), Y1, Y1
+	PREFETCHT0     256(R9)
 	VBROADCASTI128 16(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y2, Y2
+	PREFETCHT0     320(R9)
 	VBROADCASTI128 16(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y3, Y3
+	PREFETCHT0     384(R9)
 	VBROADCASTI128 16(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y4, Y4
+	PREFETCHT0     448(R9)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VBROADCASTI128 (R8), Y6
 	VPMADDUBSW     Y6, Y5, Y5
@@ -6430,12 +6438,16 @@ block:
 	VPMADDUBSW     Y9, Y4, Y4
 	VBROADCASTI128 32(SI), Y9
 	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	PREFETCHT0     512(R9)
 	VBROADCASTI128 32(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	PREFETCHT0     576(R9)
 	VBROADCASTI128 32(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	PREFETCHT0     640(R9)
 	VBROADCASTI128 32(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	PREFETCHT0     704(R9)
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
 	VBROADCASTI128 16(R8), Y14
 	VPMADDUBSW     Y14, Y13, Y13
@@ -6498,12 +6510,16 @@ block:
 	VMOVDQU        Y5, 640(DX)
 	VBROADCASTI128 48(SI), Y1
 	VINSERTI128    $0x01, 48(DI), Y1, Y1
+	PREFETCHT0     768(R9)
 	VBROADCASTI128 48(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
+	PREFETCHT0     832(R9)
 	VBROADCASTI128 48(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
+	PREFETCHT0     896(R9)
 	VBROADCASTI128 48(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
+	PREFETCHT0     960(R9)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VBROADCASTI128 80(R8), Y6
 	VPMADDUBSW     Y6, Y5, Y5
@@ -6528,8 +6544,10 @@ block:
 	VPMADDUBSW     Y9, Y4, Y4
 	VBROADCASTI128 64(SI), Y9
 	VINSERTI128    $0x01, 64(DI), Y9, Y9
+	PREFETCHT0     1024(R9)
 	VBROADCASTI128 64(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 64(DI)(AX*1), Y10, Y10
+	PREFETCHT0     1088(R9)
 	VBROADCASTI128 64(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 64(DI)(AX*2), Y11, Y11
 	VBROADCASTI128 64(SI)(CX*1), Y12
@@ -6831,24 +6849,6 @@ block:
 	VBROADCASTSS   316(R8), Y1
 	VFMADD231PS    5056(DX), Y1, Y0
 	ADDQ           $0x00000140, R8
-	PREFETCHT0     (R9)
-	PREFETCHT0     64(R9)
-	PREFETCHT0     128(R9)
-	PREFETCHT0     192(R9)
-	PREFETCHT0     256(R9)
-	PREFETCHT0     320(R9)
-	PREFETCHT0     384(R9)
-	PREFETCHT0     448(R9)
-	PREFETCHT0     512(R9)
-	PREFETCHT0     576(R9)
-	PREFETCHT0     640(R9)
-	PREFETCHT0     704(R9)
-	PREFETCHT0     768(R9)
-	PREFETCHT0     832(R9)
-	PREFETCHT0     896(R9)
-	PREFETCHT0     960(R9)
-	PREFETCHT0     1024(R9)
-	PREFETCHT0     1088(R9)
 	ADDQ           $0x00000480, R9
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
@@ -7583,12 +7583,16 @@ block:
 	VCVTPH2PS      X1, Y1
 	VBROADCASTI128 192(SI), Y2
 	VINSERTI128    $0x01, 192(DI), Y2, Y2
+	PREFETCHT0     (R9)
 	VBROADCASTI128 192(SI)(AX*1), Y3
 	VINSERTI128    $0x01, 192(DI)(AX*1), Y3, Y3
+	PREFETCHT0     64(R9)
 	VBROADCASTI128 192(SI)(AX*2), Y4
 	VINSERTI128    $0x01, 192(DI)(AX*2), Y4, Y4
+	PREFETCHT0     128(R9)
 	VBROADCASTI128 192(SI)(CX*1), Y5
 	VINSERTI128    $0x01, 192(DI)(CX*1), Y5, Y5
+	PREFETCHT0     192(R9)
 	VPUNPCKLDQ     Y3, Y2, Y6
 	VPUNPCKHDQ     Y3, Y2, Y2
 	VPUNPCKLDQ     Y5, Y4, Y3
@@ -7675,20 +7679,28 @@ block:
 	VMOVDQU        Y2, 5056(DX)
 	VBROADCASTI128 128(SI), Y1
 	VINSERTI128    $0x01, 128(DI), Y1, Y1
+	PREFETCHT0     256(R9)
 	VBROADCASTI128 128(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 128(DI)(AX*1), Y2, Y2
+	PREFETCHT0     320(R9)
 	VBROADCASTI128 128(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 128(DI)(AX*2), Y3, Y3
+	PREFETCHT0     384(R9)
 	VBROADCASTI128 128(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y4, Y4
+	PREFETCHT0     448(R9)
 	VBROADCASTI128 (SI), Y5
 	VINSERTI128    $0x01, (DI), Y5, Y5
+	PREFETCHT0     512(R9)
 	VBROADCASTI128 (SI)(AX*1), Y6
 	VINSERTI128    $0x01, (DI)(AX*1), Y6, Y6
+	PREFETCHT0     576(R9)
 	VBROADCASTI128 (SI)(AX*2), Y7
 	VINSERTI128    $0x01, (DI)(AX*2), Y7, Y7
+	PREFETCHT0     640(R9)
 	VBROADCASTI128 (SI)(CX*1), Y8
 	VINSERTI128    $0x01, (DI)(CX*1), Y8, Y8
+	PREFETCHT0     704(R9)
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y9
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
@@ -7767,12 +7779,16 @@ block:
 	VMOVDQU        Y9, 1280(DX)
 	VBROADCASTI128 32(SI), Y5
 	VINSERTI128    $0x01, 32(DI), Y5, Y5
+	PREFETCHT0     768(R9)
 	VBROADCASTI128 32(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y6, Y6
+	PREFETCHT0     832(R9)
 	VBROADCASTI128 32(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y7, Y7
+	PREFETCHT0     896(R9)
 	VBROADCASTI128 32(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y8, Y8
+	PREFETCHT0     960(R9)
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y9
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
@@ -7855,20 +7871,28 @@ block:
 	VMOVDQU        Y4, 1920(DX)
 	VBROADCASTI128 144(SI), Y1
 	VINSERTI128    $0x01, 144(DI), Y1, Y1
+	PREFETCHT0     1024(R9)
 	VBROADCASTI128 144(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 144(DI)(AX*1), Y2, Y2
+	PREFETCHT0     1088(R9)
 	VBROADCASTI128 144(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 144(DI)(AX*2), Y3, Y3
+	PREFETCHT0     1152(R9)
 	VBROADCASTI128 144(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 144(DI)(CX*1), Y4, Y4
+	PREFETCHT0     1216(R9)
 	VBROADCASTI128 16(SI), Y5
 	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	PREFETCHT0     1280(R9)
 	VBROADCASTI128 16(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	PREFETCHT0     1344(R9)
 	VBROADCASTI128 16(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	PREFETCHT0     1408(R9)
 	VBROADCASTI128 16(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	PREFETCHT0     1472(R9)
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y9
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
@@ -7947,10 +7971,13 @@ block:
 	VMOVDQU        Y9, 1600(DX)
 	VBROADCASTI128 48(SI), Y5
 	VINSERTI128    $0x01, 48(DI), Y5, Y5
+	PREFETCHT0     1536(R9)
 	VBROADCASTI128 48(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y6, Y6
+	PREFETCHT0     1600(R9)
 	VBROADCASTI128 48(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y7, Y7
+	PREFETCHT0     1664(R9)
 	VBROADCASTI128 48(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y8, Y8
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y9
@@ -8442,33 +8469,6 @@ block:
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
 	ADDQ           $0x00000160, R8
-	PREFETCHT0     (R9)
-	PREFETCHT0     64(R9)
-	PREFETCHT0     128(R9)
-	PREFETCHT0     192(R9)
-	PREFETCHT0     256(R9)
-	PREFETCHT0     320(R9)
-	PREFETCHT0     384(R9)
-	PREFETCHT0     448(R9)
-	PREFETCHT0     512(R9)
-	PREFETCHT0     576(R9)
-	PREFETCHT0     640(R9)
-	PREFETCHT0     704(R9)
-	PREFETCHT0     768(R9)
-	PREFETCHT0     832(R9)
-	PREFETCHT0     896(R9)
-	PREFETCHT0     960(R9)
-	PREFETCHT0     1024(R9)
-	PREFETCHT0     1088(R9)
-	PREFETCHT0     1152(R9)
-	PREFETCHT0     1216(R9)
-	PREFETCHT0     1280(R9)
-	PREFETCHT0     1344(R9)
-	PREFETCHT0     1408(R9)
-	PREFETCHT0     1472(R9)
-	PREFETCHT0     1536(R9)
-	PREFETCHT0     1600(R9)
-	PREFETCHT0     1664(R9)
 	ADDQ           $0x00000690, R9
 	ADDQ           $0x000000d2, SI
 	ADDQ           $0x000000d2, DI
@@ -8484,9 +8484,9 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, FMA3
-TEXT ·avx2F324x4(SB), NOSPLIT, $0-136
+TEXT ·avx2F324x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -8746,9 +8746,9 @@ loop1_2:
 	VZEROUPPER
 	RET
 
-// func avx2F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, FMA3
-TEXT ·avx2F324x2(SB), NOSPLIT, $0-136
+TEXT ·avx2F324x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -8860,9 +8860,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, FMA3
-TEXT ·avx2F324x1(SB), NOSPLIT, $0-136
+// func avx2F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·avx2F324x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -8879,22 +8879,27 @@ TEXT ·avx2F324x1(SB), NOSPLIT, $0-136
 	VMOVUPS 64(DI), Y1
 	VMOVUPS 128(DI), Y2
 	VMOVUPS 192(DI), Y3
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
+	MOVQ    ahead+136(FP), BX
+	ADDQ    AX, BX
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VMOVUPS     (AX), Y4
 	VMOVUPS     (AX)(CX*1), Y5
 	VMOVUPS     (AX)(CX*2), Y6
 	VMOVUPS     (AX)(DX*1), Y7
-	VMOVUPS     (SI)(R8*1), Y8
+	VMOVUPS     (SI)(R9*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
+	PREFETCHT0  (BX)
+	PREFETCHT0  64(BX)
+	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
 	VMOVUPS     Y0, (DI)
 	VMOVUPS     Y1, 64(DI)
@@ -8914,22 +8919,27 @@ loop0_0:
 	VMOVUPS     96(DI), Y1
 	VMOVUPS     160(DI), Y2
 	VMOVUPS     224(DI), Y3
-	MOVQ        steps+128(FP), BX
-	XORQ        R8, R8
+	MOVQ        ahead+136(FP), BX
+	ADDQ        AX, BX
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_0:
 	VMOVUPS     32(AX), Y4
 	VMOVUPS     32(AX)(CX*1), Y5
 	VMOVUPS     32(AX)(CX*2), Y6
 	VMOVUPS     32(AX)(DX*1), Y7
-	VMOVUPS     32(SI)(R8*1), Y8
+	VMOVUPS     32(SI)(R9*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
+	PREFETCHT0  (BX)
+	PREFETCHT0  64(BX)
+	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(DI)
 	VMOVUPS     Y1, 96(DI)
@@ -8938,9 +8948,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2F321x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2F321x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, FMA3
-TEXT ·avx2F321x4(SB), NOSPLIT, $0-136
+TEXT ·avx2F321x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -9046,9 +9056,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, FMA3
-TEXT ·avx2F321x2(SB), NOSPLIT, $0-136
+TEXT ·avx2F321x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -9118,9 +9128,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, FMA3
-TEXT ·avx2F321x1(SB), NOSPLIT, $0-136
+// func avx2F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·avx2F321x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -9134,16 +9144,20 @@ TEXT ·avx2F321x1(SB), NOSPLIT, $0-136
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Y0
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
+	MOVQ    ahead+136(FP), CX
+	ADDQ    AX, CX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
 
 loop0_0:
 	VMOVUPS     (AX), Y1
-	VMOVUPS     (DX)(SI*1), Y2
+	VMOVUPS     (DX)(DI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop0_0
 	VMOVUPS     Y0, (BX)
 	MOVQ        w_base+0(FP), AX
@@ -9157,24 +9171,28 @@ loop0_0:
 	SHLQ        $0x06, BX
 	ADDQ        CX, BX
 	VMOVUPS     32(BX), Y0
-	MOVQ        steps+128(FP), CX
-	XORQ        SI, SI
+	MOVQ        ahead+136(FP), CX
+	ADDQ        AX, CX
+	MOVQ        steps+128(FP), SI
+	XORQ        DI, DI
 
 loop1_0:
 	VMOVUPS     32(AX), Y1
-	VMOVUPS     32(DX)(SI*1), Y2
+	VMOVUPS     32(DX)(DI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(BX)
 	VZEROUPPER
 	RET
 
-// func avx2F164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2F164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, F16C, FMA3
-TEXT ·avx2F164x4(SB), NOSPLIT, $0-136
+TEXT ·avx2F164x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -9434,9 +9452,9 @@ loop1_2:
 	VZEROUPPER
 	RET
 
-// func avx2F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, F16C, FMA3
-TEXT ·avx2F164x2(SB), NOSPLIT, $0-136
+TEXT ·avx2F164x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -9548,9 +9566,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, F16C, FMA3
-TEXT ·avx2F164x1(SB), NOSPLIT, $0-136
+// func avx2F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·avx2F164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -9567,22 +9585,26 @@ TEXT ·avx2F164x1(SB), NOSPLIT, $0-136
 	VMOVUPS 64(DI), Y1
 	VMOVUPS 128(DI), Y2
 	VMOVUPS 192(DI), Y3
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
+	MOVQ    ahead+136(FP), BX
+	ADDQ    AX, BX
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VCVTPH2PS   (AX), Y4
 	VCVTPH2PS   (AX)(CX*1), Y5
 	VCVTPH2PS   (AX)(CX*2), Y6
 	VCVTPH2PS   (AX)(DX*1), Y7
-	VMOVUPS     (SI)(R8*1), Y8
+	VMOVUPS     (SI)(R9*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
+	PREFETCHT0  (BX)
+	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
 	VMOVUPS     Y0, (DI)
 	VMOVUPS     Y1, 64(DI)
@@ -9602,22 +9624,26 @@ loop0_0:
 	VMOVUPS     96(DI), Y1
 	VMOVUPS     160(DI), Y2
 	VMOVUPS     224(DI), Y3
-	MOVQ        steps+128(FP), BX
-	XORQ        R8, R8
+	MOVQ        ahead+136(FP), BX
+	ADDQ        AX, BX
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_0:
 	VCVTPH2PS   16(AX), Y4
 	VCVTPH2PS   16(AX)(CX*1), Y5
 	VCVTPH2PS   16(AX)(CX*2), Y6
 	VCVTPH2PS   16(AX)(DX*1), Y7
-	VMOVUPS     32(SI)(R8*1), Y8
+	VMOVUPS     32(SI)(R9*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
+	PREFETCHT0  (BX)
+	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(DI)
 	VMOVUPS     Y1, 96(DI)
@@ -9626,9 +9652,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2F161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2F161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, F16C, FMA3
-TEXT ·avx2F161x4(SB), NOSPLIT, $0-136
+TEXT ·avx2F161x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -9734,9 +9760,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, F16C, FMA3
-TEXT ·avx2F161x2(SB), NOSPLIT, $0-136
+TEXT ·avx2F161x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -9806,9 +9832,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, F16C, FMA3
-TEXT ·avx2F161x1(SB), NOSPLIT, $0-136
+// func avx2F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·avx2F161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -9822,16 +9848,20 @@ TEXT ·avx2F161x1(SB), NOSPLIT, $0-136
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Y0
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
+	MOVQ    ahead+136(FP), CX
+	ADDQ    AX, CX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
 
 loop0_0:
 	VCVTPH2PS   (AX), Y1
-	VMOVUPS     (DX)(SI*1), Y2
+	VMOVUPS     (DX)(DI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000010, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop0_0
 	VMOVUPS     Y0, (BX)
 	MOVQ        w_base+0(FP), AX
@@ -9845,24 +9875,28 @@ loop0_0:
 	SHLQ        $0x06, BX
 	ADDQ        CX, BX
 	VMOVUPS     32(BX), Y0
-	MOVQ        steps+128(FP), CX
-	XORQ        SI, SI
+	MOVQ        ahead+136(FP), CX
+	ADDQ        AX, CX
+	MOVQ        steps+128(FP), SI
+	XORQ        DI, DI
 
 loop1_0:
 	VCVTPH2PS   16(AX), Y1
-	VMOVUPS     32(DX)(SI*1), Y2
+	VMOVUPS     32(DX)(DI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000010, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(BX)
 	VZEROUPPER
 	RET
 
-// func avx2BF164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2BF164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·avx2BF164x4(SB), NOSPLIT, $0-136
+TEXT ·avx2BF164x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -10130,9 +10164,9 @@ loop1_2:
 	VZEROUPPER
 	RET
 
-// func avx2BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·avx2BF164x2(SB), NOSPLIT, $0-136
+TEXT ·avx2BF164x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -10252,9 +10286,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·avx2BF164x1(SB), NOSPLIT, $0-136
+// func avx2BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2BF164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -10271,8 +10305,10 @@ TEXT ·avx2BF164x1(SB), NOSPLIT, $0-136
 	VMOVUPS 64(DI), Y1
 	VMOVUPS 128(DI), Y2
 	VMOVUPS 192(DI), Y3
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
+	MOVQ    ahead+136(FP), BX
+	ADDQ    AX, BX
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VPMOVZXWD   (AX), Y4
@@ -10283,14 +10319,16 @@ loop0_0:
 	VPSLLD      $0x10, Y6, Y6
 	VPMOVZXWD   (AX)(DX*1), Y7
 	VPSLLD      $0x10, Y7, Y7
-	VMOVUPS     (SI)(R8*1), Y8
+	VMOVUPS     (SI)(R9*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
+	PREFETCHT0  (BX)
+	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
 	VMOVUPS     Y0, (DI)
 	VMOVUPS     Y1, 64(DI)
@@ -10310,8 +10348,10 @@ loop0_0:
 	VMOVUPS     96(DI), Y1
 	VMOVUPS     160(DI), Y2
 	VMOVUPS     224(DI), Y3
-	MOVQ        steps+128(FP), BX
-	XORQ        R8, R8
+	MOVQ        ahead+136(FP), BX
+	ADDQ        AX, BX
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_0:
 	VPMOVZXWD   16(AX), Y4
@@ -10322,14 +10362,16 @@ loop1_0:
 	VPSLLD      $0x10, Y6, Y6
 	VPMOVZXWD   16(AX)(DX*1), Y7
 	VPSLLD      $0x10, Y7, Y7
-	VMOVUPS     32(SI)(R8*1), Y8
+	VMOVUPS     32(SI)(R9*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
+	PREFETCHT0  (BX)
+	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(DI)
 	VMOVUPS     Y1, 96(DI)
@@ -10338,9 +10380,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2BF161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2BF161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·avx2BF161x4(SB), NOSPLIT, $0-136
+TEXT ·avx2BF161x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -10448,9 +10490,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2BF161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx2BF161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·avx2BF161x2(SB), NOSPLIT, $0-136
+TEXT ·avx2BF161x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -10522,9 +10564,9 @@ loop1_0:
 	VZEROUPPER
 	RET
 
-// func avx2BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·avx2BF161x1(SB), NOSPLIT, $0-136
+// func avx2BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2BF161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -10538,17 +10580,21 @@ TEXT ·avx2BF161x1(SB), NOSPLIT, $0-136
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Y0
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
+	MOVQ    ahead+136(FP), CX
+	ADDQ    AX, CX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
 
 loop0_0:
 	VPMOVZXWD   (AX), Y1
 	VPSLLD      $0x10, Y1, Y1
-	VMOVUPS     (DX)(SI*1), Y2
+	VMOVUPS     (DX)(DI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000010, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop0_0
 	VMOVUPS     Y0, (BX)
 	MOVQ        w_base+0(FP), AX
@@ -10562,17 +10608,21 @@ loop0_0:
 	SHLQ        $0x06, BX
 	ADDQ        CX, BX
 	VMOVUPS     32(BX), Y0
-	MOVQ        steps+128(FP), CX
-	XORQ        SI, SI
+	MOVQ        ahead+136(FP), CX
+	ADDQ        AX, CX
+	MOVQ        steps+128(FP), SI
+	XORQ        DI, DI
 
 loop1_0:
 	VPMOVZXWD   16(AX), Y1
 	VPSLLD      $0x10, Y1, Y1
-	VMOVUPS     32(DX)(SI*1), Y2
+	VMOVUPS     32(DX)(DI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000010, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(BX)
 	VZEROUPPER

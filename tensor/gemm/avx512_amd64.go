@@ -127,92 +127,92 @@ func avx512DotQ6_K(tile []byte, w []byte, stride int, x []byte, dst []float32, b
 // avx512F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F324x2 multiplies 4 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F324x1 multiplies 4 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F321x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F321x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F321x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F321x2 multiplies 1 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F321x1 multiplies 1 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F164x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F164x2 multiplies 4 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F164x1 multiplies 4 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F161x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F161x2 multiplies 1 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F161x1 multiplies 1 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx512F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512BF164x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx512BF164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512BF164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512BF164x2 multiplies 4 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx512BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512BF164x1 multiplies 4 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx512BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512BF161x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
-func avx512BF161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512BF161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512BF161x2 multiplies 1 rows with 2 columns: see floatGeneric.
 //
 //go:noescape
-func avx512BF161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512BF161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512BF161x1 multiplies 1 rows with 1 columns: see floatGeneric.
 //
 //go:noescape
-func avx512BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+func avx512BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512Reduce adds up each 16 partial sums: see reduceGeneric.
 //

@@ -2356,14 +2356,19 @@ block:
 	VINSERTI32X4    $0x01, 2(DI), Z3, Z3
 	VINSERTI32X4    $0x02, 2(R8), Z3, Z3
 	VINSERTI32X4    $0x03, 2(R9), Z3, Z3
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
 	VBROADCASTI32X4 2(SI)(AX*1), Z4
 	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z4, Z4
 	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z4, Z4
 	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z4, Z4
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
 	VBROADCASTI32X4 2(SI)(AX*2), Z5
 	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z5, Z5
 	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z5, Z5
 	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z5, Z5
+	PREFETCHT0      256(R11)
 	VBROADCASTI32X4 2(SI)(CX*1), Z6
 	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z6, Z6
 	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z6, Z6
@@ -2460,11 +2465,6 @@ block:
 	VMULPS          512(DX), Z3, Z3
 	VFMADD231PS     (DX), Z3, Z0
 	ADDQ            $0x00000028, R10
-	PREFETCHT0      (R11)
-	PREFETCHT0      64(R11)
-	PREFETCHT0      128(R11)
-	PREFETCHT0      192(R11)
-	PREFETCHT0      256(R11)
 	ADDQ            $0x00000120, R11
 	ADDQ            $0x00000012, SI
 	ADDQ            $0x00000012, DI
@@ -2643,18 +2643,26 @@ block:
 	VINSERTI32X4    $0x01, 2(DI), Z3, Z3
 	VINSERTI32X4    $0x02, 2(R8), Z3, Z3
 	VINSERTI32X4    $0x03, 2(R9), Z3, Z3
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
 	VBROADCASTI32X4 2(SI)(AX*1), Z4
 	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z4, Z4
 	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z4, Z4
 	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z4, Z4
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
 	VBROADCASTI32X4 2(SI)(AX*2), Z5
 	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z5, Z5
 	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z5, Z5
 	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z5, Z5
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
 	VBROADCASTI32X4 2(SI)(CX*1), Z6
 	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z6, Z6
 	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z6, Z6
 	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z6, Z6
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
 	VPXORD          Z2, Z3, Z3
 	VBROADCASTI32X4 (R10), Z7
 	VMOVDQA32       Z1, Z8
@@ -2672,6 +2680,7 @@ block:
 	VINSERTI32X4    $0x01, 18(DI), Z6, Z6
 	VINSERTI32X4    $0x02, 18(R8), Z6, Z6
 	VINSERTI32X4    $0x03, 18(R9), Z6, Z6
+	PREFETCHT0      512(R11)
 	VBROADCASTI32X4 18(SI)(AX*1), Z7
 	VINSERTI32X4    $0x01, 18(DI)(AX*1), Z7, Z7
 	VINSERTI32X4    $0x02, 18(R8)(AX*1), Z7, Z7
@@ -2759,15 +2768,6 @@ block:
 	VMULPS          512(DX), Z3, Z3
 	VFMADD231PS     (DX), Z3, Z0
 	ADDQ            $0x00000028, R10
-	PREFETCHT0      (R11)
-	PREFETCHT0      64(R11)
-	PREFETCHT0      128(R11)
-	PREFETCHT0      192(R11)
-	PREFETCHT0      256(R11)
-	PREFETCHT0      320(R11)
-	PREFETCHT0      384(R11)
-	PREFETCHT0      448(R11)
-	PREFETCHT0      512(R11)
 	ADDQ            $0x00000220, R11
 	ADDQ            $0x00000022, SI
 	ADDQ            $0x00000022, DI
@@ -3315,18 +3315,26 @@ block:
 	VINSERTI32X4    $0x01, (DI), Z7, Z7
 	VINSERTI32X4    $0x02, (R8), Z7, Z7
 	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
 	VBROADCASTI32X4 (SI)(AX*1), Z8
 	VINSERTI32X4    $0x01, (DI)(AX*1), Z8, Z8
 	VINSERTI32X4    $0x02, (R8)(AX*1), Z8, Z8
 	VINSERTI32X4    $0x03, (R9)(AX*1), Z8, Z8
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
 	VBROADCASTI32X4 (SI)(AX*2), Z9
 	VINSERTI32X4    $0x01, (DI)(AX*2), Z9, Z9
 	VINSERTI32X4    $0x02, (R8)(AX*2), Z9, Z9
 	VINSERTI32X4    $0x03, (R9)(AX*2), Z9, Z9
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
 	VBROADCASTI32X4 (SI)(CX*1), Z10
 	VINSERTI32X4    $0x01, (DI)(CX*1), Z10, Z10
 	VINSERTI32X4    $0x02, (R8)(CX*1), Z10, Z10
 	VINSERTI32X4    $0x03, (R9)(CX*1), Z10, Z10
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
 	VPUNPCKLDQ      Z8, Z7, Z11
 	VPUNPCKHDQ      Z8, Z7, Z7
 	VPUNPCKLDQ      Z10, Z9, Z8
@@ -3428,18 +3436,26 @@ block:
 	VINSERTI32X4    $0x01, 16(DI), Z7, Z7
 	VINSERTI32X4    $0x02, 16(R8), Z7, Z7
 	VINSERTI32X4    $0x03, 16(R9), Z7, Z7
+	PREFETCHT0      512(R11)
+	PREFETCHT0      576(R11)
 	VBROADCASTI32X4 16(SI)(AX*1), Z8
 	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z8, Z8
 	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z8, Z8
 	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z8, Z8
+	PREFETCHT0      640(R11)
+	PREFETCHT0      704(R11)
 	VBROADCASTI32X4 16(SI)(AX*2), Z9
 	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z9, Z9
 	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z9, Z9
 	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z9, Z9
+	PREFETCHT0      768(R11)
+	PREFETCHT0      832(R11)
 	VBROADCASTI32X4 16(SI)(CX*1), Z10
 	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z10, Z10
 	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z10, Z10
 	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z10, Z10
+	PREFETCHT0      896(R11)
+	PREFETCHT0      960(R11)
 	VPANDD          Z2, Z7, Z11
 	VBROADCASTI32X4 (R10), Z12
 	VMOVDQA32       Z1, Z13
@@ -3470,18 +3486,26 @@ block:
 	VINSERTI32X4    $0x01, 32(DI), Z7, Z7
 	VINSERTI32X4    $0x02, 32(R8), Z7, Z7
 	VINSERTI32X4    $0x03, 32(R9), Z7, Z7
+	PREFETCHT0      1024(R11)
+	PREFETCHT0      1088(R11)
 	VBROADCASTI32X4 32(SI)(AX*1), Z11
 	VINSERTI32X4    $0x01, 32(DI)(AX*1), Z11, Z11
 	VINSERTI32X4    $0x02, 32(R8)(AX*1), Z11, Z11
 	VINSERTI32X4    $0x03, 32(R9)(AX*1), Z11, Z11
+	PREFETCHT0      1152(R11)
+	PREFETCHT0      1216(R11)
 	VBROADCASTI32X4 32(SI)(AX*2), Z17
 	VINSERTI32X4    $0x01, 32(DI)(AX*2), Z17, Z17
 	VINSERTI32X4    $0x02, 32(R8)(AX*2), Z17, Z17
 	VINSERTI32X4    $0x03, 32(R9)(AX*2), Z17, Z17
+	PREFETCHT0      1280(R11)
+	PREFETCHT0      1344(R11)
 	VBROADCASTI32X4 32(SI)(CX*1), Z18
 	VINSERTI32X4    $0x01, 32(DI)(CX*1), Z18, Z18
 	VINSERTI32X4    $0x02, 32(R8)(CX*1), Z18, Z18
 	VINSERTI32X4    $0x03, 32(R9)(CX*1), Z18, Z18
+	PREFETCHT0      1408(R11)
+	PREFETCHT0      1472(R11)
 	VPANDD          Z2, Z7, Z19
 	VBROADCASTI32X4 16(R10), Z20
 	VPDPBUSD        Z20, Z19, Z13
@@ -3527,18 +3551,26 @@ block:
 	VINSERTI32X4    $0x01, 48(DI), Z7, Z7
 	VINSERTI32X4    $0x02, 48(R8), Z7, Z7
 	VINSERTI32X4    $0x03, 48(R9), Z7, Z7
+	PREFETCHT0      1536(R11)
+	PREFETCHT0      1600(R11)
 	VBROADCASTI32X4 48(SI)(AX*1), Z8
 	VINSERTI32X4    $0x01, 48(DI)(AX*1), Z8, Z8
 	VINSERTI32X4    $0x02, 48(R8)(AX*1), Z8, Z8
 	VINSERTI32X4    $0x03, 48(R9)(AX*1), Z8, Z8
+	PREFETCHT0      1664(R11)
+	PREFETCHT0      1728(R11)
 	VBROADCASTI32X4 48(SI)(AX*2), Z9
 	VINSERTI32X4    $0x01, 48(DI)(AX*2), Z9, Z9
 	VINSERTI32X4    $0x02, 48(R8)(AX*2), Z9, Z9
 	VINSERTI32X4    $0x03, 48(R9)(AX*2), Z9, Z9
+	PREFETCHT0      1792(R11)
+	PREFETCHT0      1856(R11)
 	VBROADCASTI32X4 48(SI)(CX*1), Z10
 	VINSERTI32X4    $0x01, 48(DI)(CX*1), Z10, Z10
 	VINSERTI32X4    $0x02, 48(R8)(CX*1), Z10, Z10
 	VINSERTI32X4    $0x03, 48(R9)(CX*1), Z10, Z10
+	PREFETCHT0      1920(R11)
+	PREFETCHT0      1984(R11)
 	VPANDD          Z2, Z7, Z11
 	VBROADCASTI32X4 80(R10), Z12
 	VMOVDQA32       Z1, Z13
@@ -3569,10 +3601,14 @@ block:
 	VINSERTI32X4    $0x01, 64(DI), Z7, Z7
 	VINSERTI32X4    $0x02, 64(R8), Z7, Z7
 	VINSERTI32X4    $0x03, 64(R9), Z7, Z7
+	PREFETCHT0      2048(R11)
+	PREFETCHT0      2112(R11)
 	VBROADCASTI32X4 64(SI)(AX*1), Z11
 	VINSERTI32X4    $0x01, 64(DI)(AX*1), Z11, Z11
 	VINSERTI32X4    $0x02, 64(R8)(AX*1), Z11, Z11
 	VINSERTI32X4    $0x03, 64(R9)(AX*1), Z11, Z11
+	PREFETCHT0      2176(R11)
+	PREFETCHT0      2240(R11)
 	VBROADCASTI32X4 64(SI)(AX*2), Z17
 	VINSERTI32X4    $0x01, 64(DI)(AX*2), Z17, Z17
 	VINSERTI32X4    $0x02, 64(R8)(AX*2), Z17, Z17
@@ -3861,42 +3897,6 @@ block:
 	VBROADCASTSS    316(R10), Z7
 	VFMADD231PS     5056(DX), Z7, Z0
 	ADDQ            $0x00000140, R10
-	PREFETCHT0      (R11)
-	PREFETCHT0      64(R11)
-	PREFETCHT0      128(R11)
-	PREFETCHT0      192(R11)
-	PREFETCHT0      256(R11)
-	PREFETCHT0      320(R11)
-	PREFETCHT0      384(R11)
-	PREFETCHT0      448(R11)
-	PREFETCHT0      512(R11)
-	PREFETCHT0      576(R11)
-	PREFETCHT0      640(R11)
-	PREFETCHT0      704(R11)
-	PREFETCHT0      768(R11)
-	PREFETCHT0      832(R11)
-	PREFETCHT0      896(R11)
-	PREFETCHT0      960(R11)
-	PREFETCHT0      1024(R11)
-	PREFETCHT0      1088(R11)
-	PREFETCHT0      1152(R11)
-	PREFETCHT0      1216(R11)
-	PREFETCHT0      1280(R11)
-	PREFETCHT0      1344(R11)
-	PREFETCHT0      1408(R11)
-	PREFETCHT0      1472(R11)
-	PREFETCHT0      1536(R11)
-	PREFETCHT0      1600(R11)
-	PREFETCHT0      1664(R11)
-	PREFETCHT0      1728(R11)
-	PREFETCHT0      1792(R11)
-	PREFETCHT0      1856(R11)
-	PREFETCHT0      1920(R11)
-	PREFETCHT0      1984(R11)
-	PREFETCHT0      2048(R11)
-	PREFETCHT0      2112(R11)
-	PREFETCHT0      2176(R11)
-	PREFETCHT0      2240(R11)
 	ADDQ            $0x00000900, R11
 	ADDQ            $0x00000090, SI
 	ADDQ            $0x00000090, DI
@@ -4781,18 +4781,26 @@ block:
 	VINSERTI32X4    $0x01, 192(DI), Z5, Z5
 	VINSERTI32X4    $0x02, 192(R8), Z5, Z5
 	VINSERTI32X4    $0x03, 192(R9), Z5, Z5
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
 	VBROADCASTI32X4 192(SI)(AX*1), Z6
 	VINSERTI32X4    $0x01, 192(DI)(AX*1), Z6, Z6
 	VINSERTI32X4    $0x02, 192(R8)(AX*1), Z6, Z6
 	VINSERTI32X4    $0x03, 192(R9)(AX*1), Z6, Z6
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
 	VBROADCASTI32X4 192(SI)(AX*2), Z7
 	VINSERTI32X4    $0x01, 192(DI)(AX*2), Z7, Z7
 	VINSERTI32X4    $0x02, 192(R8)(AX*2), Z7, Z7
 	VINSERTI32X4    $0x03, 192(R9)(AX*2), Z7, Z7
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
 	VBROADCASTI32X4 192(SI)(CX*1), Z8
 	VINSERTI32X4    $0x01, 192(DI)(CX*1), Z8, Z8
 	VINSERTI32X4    $0x02, 192(R8)(CX*1), Z8, Z8
 	VINSERTI32X4    $0x03, 192(R9)(CX*1), Z8, Z8
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
 	VPUNPCKLDQ      Z6, Z5, Z9
 	VPUNPCKHDQ      Z6, Z5, Z5
 	VPUNPCKLDQ      Z8, Z7, Z6
@@ -4881,34 +4889,50 @@ block:
 	VINSERTI32X4    $0x01, 128(DI), Z4, Z4
 	VINSERTI32X4    $0x02, 128(R8), Z4, Z4
 	VINSERTI32X4    $0x03, 128(R9), Z4, Z4
+	PREFETCHT0      512(R11)
+	PREFETCHT0      576(R11)
 	VBROADCASTI32X4 128(SI)(AX*1), Z5
 	VINSERTI32X4    $0x01, 128(DI)(AX*1), Z5, Z5
 	VINSERTI32X4    $0x02, 128(R8)(AX*1), Z5, Z5
 	VINSERTI32X4    $0x03, 128(R9)(AX*1), Z5, Z5
+	PREFETCHT0      640(R11)
+	PREFETCHT0      704(R11)
 	VBROADCASTI32X4 128(SI)(AX*2), Z6
 	VINSERTI32X4    $0x01, 128(DI)(AX*2), Z6, Z6
 	VINSERTI32X4    $0x02, 128(R8)(AX*2), Z6, Z6
 	VINSERTI32X4    $0x03, 128(R9)(AX*2), Z6, Z6
+	PREFETCHT0      768(R11)
+	PREFETCHT0      832(R11)
 	VBROADCASTI32X4 128(SI)(CX*1), Z7
 	VINSERTI32X4    $0x01, 128(DI)(CX*1), Z7, Z7
 	VINSERTI32X4    $0x02, 128(R8)(CX*1), Z7, Z7
 	VINSERTI32X4    $0x03, 128(R9)(CX*1), Z7, Z7
+	PREFETCHT0      896(R11)
+	PREFETCHT0      960(R11)
 	VBROADCASTI32X4 (SI), Z8
 	VINSERTI32X4    $0x01, (DI), Z8, Z8
 	VINSERTI32X4    $0x02, (R8), Z8, Z8
 	VINSERTI32X4    $0x03, (R9), Z8, Z8
+	PREFETCHT0      1024(R11)
+	PREFETCHT0      1088(R11)
 	VBROADCASTI32X4 (SI)(AX*1), Z9
 	VINSERTI32X4    $0x01, (DI)(AX*1), Z9, Z9
 	VINSERTI32X4    $0x02, (R8)(AX*1), Z9, Z9
 	VINSERTI32X4    $0x03, (R9)(AX*1), Z9, Z9
+	PREFETCHT0      1152(R11)
+	PREFETCHT0      1216(R11)
 	VBROADCASTI32X4 (SI)(AX*2), Z10
 	VINSERTI32X4    $0x01, (DI)(AX*2), Z10, Z10
 	VINSERTI32X4    $0x02, (R8)(AX*2), Z10, Z10
 	VINSERTI32X4    $0x03, (R9)(AX*2), Z10, Z10
+	PREFETCHT0      1280(R11)
+	PREFETCHT0      1344(R11)
 	VBROADCASTI32X4 (SI)(CX*1), Z11
 	VINSERTI32X4    $0x01, (DI)(CX*1), Z11, Z11
 	VINSERTI32X4    $0x02, (R8)(CX*1), Z11, Z11
 	VINSERTI32X4    $0x03, (R9)(CX*1), Z11, Z11
+	PREFETCHT0      1408(R11)
+	PREFETCHT0      1472(R11)
 	VPANDD          Z2, Z8, Z12
 	VPSLLD          $0x04, Z4, Z13
 	VPANDD          Z3, Z13, Z13
@@ -4989,18 +5013,26 @@ block:
 	VINSERTI32X4    $0x01, 32(DI), Z8, Z8
 	VINSERTI32X4    $0x02, 32(R8), Z8, Z8
 	VINSERTI32X4    $0x03, 32(R9), Z8, Z8
+	PREFETCHT0      1536(R11)
+	PREFETCHT0      1600(R11)
 	VBROADCASTI32X4 32(SI)(AX*1), Z9
 	VINSERTI32X4    $0x01, 32(DI)(AX*1), Z9, Z9
 	VINSERTI32X4    $0x02, 32(R8)(AX*1), Z9, Z9
 	VINSERTI32X4    $0x03, 32(R9)(AX*1), Z9, Z9
+	PREFETCHT0      1664(R11)
+	PREFETCHT0      1728(R11)
 	VBROADCASTI32X4 32(SI)(AX*2), Z10
 	VINSERTI32X4    $0x01, 32(DI)(AX*2), Z10, Z10
 	VINSERTI32X4    $0x02, 32(R8)(AX*2), Z10, Z10
 	VINSERTI32X4    $0x03, 32(R9)(AX*2), Z10, Z10
+	PREFETCHT0      1792(R11)
+	PREFETCHT0      1856(R11)
 	VBROADCASTI32X4 32(SI)(CX*1), Z11
 	VINSERTI32X4    $0x01, 32(DI)(CX*1), Z11, Z11
 	VINSERTI32X4    $0x02, 32(R8)(CX*1), Z11, Z11
 	VINSERTI32X4    $0x03, 32(R9)(CX*1), Z11, Z11
+	PREFETCHT0      1920(R11)
+	PREFETCHT0      1984(R11)
 	VPANDD          Z2, Z8, Z12
 	VPSLLD          $0x02, Z4, Z13
 	VPANDD          Z3, Z13, Z13
@@ -5085,34 +5117,50 @@ block:
 	VINSERTI32X4    $0x01, 144(DI), Z4, Z4
 	VINSERTI32X4    $0x02, 144(R8), Z4, Z4
 	VINSERTI32X4    $0x03, 144(R9), Z4, Z4
+	PREFETCHT0      2048(R11)
+	PREFETCHT0      2112(R11)
 	VBROADCASTI32X4 144(SI)(AX*1), Z5
 	VINSERTI32X4    $0x01, 144(DI)(AX*1), Z5, Z5
 	VINSERTI32X4    $0x02, 144(R8)(AX*1), Z5, Z5
 	VINSERTI32X4    $0x03, 144(R9)(AX*1), Z5, Z5
+	PREFETCHT0      2176(R11)
+	PREFETCHT0      2240(R11)
 	VBROADCASTI32X4 144(SI)(AX*2), Z6
 	VINSERTI32X4    $0x01, 144(DI)(AX*2), Z6, Z6
 	VINSERTI32X4    $0x02, 144(R8)(AX*2), Z6, Z6
 	VINSERTI32X4    $0x03, 144(R9)(AX*2), Z6, Z6
+	PREFETCHT0      2304(R11)
+	PREFETCHT0      2368(R11)
 	VBROADCASTI32X4 144(SI)(CX*1), Z7
 	VINSERTI32X4    $0x01, 144(DI)(CX*1), Z7, Z7
 	VINSERTI32X4    $0x02, 144(R8)(CX*1), Z7, Z7
 	VINSERTI32X4    $0x03, 144(R9)(CX*1), Z7, Z7
+	PREFETCHT0      2432(R11)
+	PREFETCHT0      2496(R11)
 	VBROADCASTI32X4 16(SI), Z8
 	VINSERTI32X4    $0x01, 16(DI), Z8, Z8
 	VINSERTI32X4    $0x02, 16(R8), Z8, Z8
 	VINSERTI32X4    $0x03, 16(R9), Z8, Z8
+	PREFETCHT0      2560(R11)
+	PREFETCHT0      2624(R11)
 	VBROADCASTI32X4 16(SI)(AX*1), Z9
 	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z9, Z9
 	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z9, Z9
 	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z9, Z9
+	PREFETCHT0      2688(R11)
+	PREFETCHT0      2752(R11)
 	VBROADCASTI32X4 16(SI)(AX*2), Z10
 	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z10, Z10
 	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z10, Z10
 	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z10, Z10
+	PREFETCHT0      2816(R11)
+	PREFETCHT0      2880(R11)
 	VBROADCASTI32X4 16(SI)(CX*1), Z11
 	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z11, Z11
 	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z11, Z11
 	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z11, Z11
+	PREFETCHT0      2944(R11)
+	PREFETCHT0      3008(R11)
 	VPANDD          Z2, Z8, Z12
 	VPSLLD          $0x04, Z4, Z13
 	VPANDD          Z3, Z13, Z13
@@ -5193,14 +5241,19 @@ block:
 	VINSERTI32X4    $0x01, 48(DI), Z8, Z8
 	VINSERTI32X4    $0x02, 48(R8), Z8, Z8
 	VINSERTI32X4    $0x03, 48(R9), Z8, Z8
+	PREFETCHT0      3072(R11)
+	PREFETCHT0      3136(R11)
 	VBROADCASTI32X4 48(SI)(AX*1), Z9
 	VINSERTI32X4    $0x01, 48(DI)(AX*1), Z9, Z9
 	VINSERTI32X4    $0x02, 48(R8)(AX*1), Z9, Z9
 	VINSERTI32X4    $0x03, 48(R9)(AX*1), Z9, Z9
+	PREFETCHT0      3200(R11)
+	PREFETCHT0      3264(R11)
 	VBROADCASTI32X4 48(SI)(AX*2), Z10
 	VINSERTI32X4    $0x01, 48(DI)(AX*2), Z10, Z10
 	VINSERTI32X4    $0x02, 48(R8)(AX*2), Z10, Z10
 	VINSERTI32X4    $0x03, 48(R9)(AX*2), Z10, Z10
+	PREFETCHT0      3328(R11)
 	VBROADCASTI32X4 48(SI)(CX*1), Z11
 	VINSERTI32X4    $0x01, 48(DI)(CX*1), Z11, Z11
 	VINSERTI32X4    $0x02, 48(R8)(CX*1), Z11, Z11
@@ -5742,59 +5795,6 @@ block:
 	VMULPS          5056(DX), Z4, Z4
 	VFMADD231PS     4800(DX), Z4, Z0
 	ADDQ            $0x00000160, R10
-	PREFETCHT0      (R11)
-	PREFETCHT0      64(R11)
-	PREFETCHT0      128(R11)
-	PREFETCHT0      192(R11)
-	PREFETCHT0      256(R11)
-	PREFETCHT0      320(R11)
-	PREFETCHT0      384(R11)
-	PREFETCHT0      448(R11)
-	PREFETCHT0      512(R11)
-	PREFETCHT0      576(R11)
-	PREFETCHT0      640(R11)
-	PREFETCHT0      704(R11)
-	PREFETCHT0      768(R11)
-	PREFETCHT0      832(R11)
-	PREFETCHT0      896(R11)
-	PREFETCHT0      960(R11)
-	PREFETCHT0      1024(R11)
-	PREFETCHT0      1088(R11)
-	PREFETCHT0      1152(R11)
-	PREFETCHT0      1216(R11)
-	PREFETCHT0      1280(R11)
-	PREFETCHT0      1344(R11)
-	PREFETCHT0      1408(R11)
-	PREFETCHT0      1472(R11)
-	PREFETCHT0      1536(R11)
-	PREFETCHT0      1600(R11)
-	PREFETCHT0      1664(R11)
-	PREFETCHT0      1728(R11)
-	PREFETCHT0      1792(R11)
-	PREFETCHT0      1856(R11)
-	PREFETCHT0      1920(R11)
-	PREFETCHT0      1984(R11)
-	PREFETCHT0      2048(R11)
-	PREFETCHT0      2112(R11)
-	PREFETCHT0      2176(R11)
-	PREFETCHT0      2240(R11)
-	PREFETCHT0      2304(R11)
-	PREFETCHT0      2368(R11)
-	PREFETCHT0      2432(R11)
-	PREFETCHT0      2496(R11)
-	PREFETCHT0      2560(R11)
-	PREFETCHT0      2624(R11)
-	PREFETCHT0      2688(R11)
-	PREFETCHT0      2752(R11)
-	PREFETCHT0      2816(R11)
-	PREFETCHT0      2880(R11)
-	PREFETCHT0      2944(R11)
-	PREFETCHT0      3008(R11)
-	PREFETCHT0      3072(R11)
-	PREFETCHT0      3136(R11)
-	PREFETCHT0      3200(R11)
-	PREFETCHT0      3264(R11)
-	PREFETCHT0      3328(R11)
 	ADDQ            $0x00000d20, R11
 	ADDQ            $0x000000d2, SI
 	ADDQ            $0x000000d2, DI
@@ -5806,9 +5806,9 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx512F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512F324x4(SB), NOSPLIT, $0-136
+TEXT ·avx512F324x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -5903,9 +5903,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512F324x2(SB), NOSPLIT, $0-136
+TEXT ·avx512F324x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -5964,9 +5964,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, AVX512F
-TEXT ·avx512F324x1(SB), NOSPLIT, $0-136
+// func avx512F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512F324x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -5983,22 +5983,29 @@ TEXT ·avx512F324x1(SB), NOSPLIT, $0-136
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
 	VMOVUPS 192(DI), Z3
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
+	MOVQ    ahead+136(FP), BX
+	ADDQ    AX, BX
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VMOVUPS     (AX), Z4
 	VMOVUPS     (AX)(CX*1), Z5
 	VMOVUPS     (AX)(CX*2), Z6
 	VMOVUPS     (AX)(DX*1), Z7
-	VMOVUPS     (SI)(R8*1), Z8
+	VMOVUPS     (SI)(R9*1), Z8
 	VFMADD231PS Z8, Z4, Z0
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
+	PREFETCHT0  (BX)
+	PREFETCHT0  64(BX)
+	PREFETCHT0  128(BX)
+	PREFETCHT0  192(BX)
+	ADDQ        $0x00000100, BX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
 	VMOVUPS     Z0, (DI)
 	VMOVUPS     Z1, 64(DI)
@@ -6007,9 +6014,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F321x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512F321x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512F321x4(SB), NOSPLIT, $0-136
+TEXT ·avx512F321x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6065,9 +6072,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512F321x2(SB), NOSPLIT, $0-136
+TEXT ·avx512F321x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6105,9 +6112,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, AVX512F
-TEXT ·avx512F321x1(SB), NOSPLIT, $0-136
+// func avx512F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512F321x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6121,24 +6128,28 @@ TEXT ·avx512F321x1(SB), NOSPLIT, $0-136
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Z0
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
+	MOVQ    ahead+136(FP), CX
+	ADDQ    AX, CX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
 
 loop0_0:
 	VMOVUPS     (AX), Z1
-	VMOVUPS     (DX)(SI*1), Z2
+	VMOVUPS     (DX)(DI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000040, CX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop0_0
 	VMOVUPS     Z0, (BX)
 	VZEROUPPER
 	RET
 
-// func avx512F164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512F164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512F164x4(SB), NOSPLIT, $0-136
+TEXT ·avx512F164x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -6233,9 +6244,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512F164x2(SB), NOSPLIT, $0-136
+TEXT ·avx512F164x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -6294,9 +6305,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, AVX512F
-TEXT ·avx512F164x1(SB), NOSPLIT, $0-136
+// func avx512F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512F164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -6313,22 +6324,27 @@ TEXT ·avx512F164x1(SB), NOSPLIT, $0-136
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
 	VMOVUPS 192(DI), Z3
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
+	MOVQ    ahead+136(FP), BX
+	ADDQ    AX, BX
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VCVTPH2PS   (AX), Z4
 	VCVTPH2PS   (AX)(CX*1), Z5
 	VCVTPH2PS   (AX)(CX*2), Z6
 	VCVTPH2PS   (AX)(DX*1), Z7
-	VMOVUPS     (SI)(R8*1), Z8
+	VMOVUPS     (SI)(R9*1), Z8
 	VFMADD231PS Z8, Z4, Z0
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
+	PREFETCHT0  (BX)
+	PREFETCHT0  64(BX)
+	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
 	VMOVUPS     Z0, (DI)
 	VMOVUPS     Z1, 64(DI)
@@ -6337,9 +6353,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512F161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512F161x4(SB), NOSPLIT, $0-136
+TEXT ·avx512F161x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6395,9 +6411,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512F161x2(SB), NOSPLIT, $0-136
+TEXT ·avx512F161x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6435,9 +6451,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, AVX512F
-TEXT ·avx512F161x1(SB), NOSPLIT, $0-136
+// func avx512F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512F161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6451,24 +6467,28 @@ TEXT ·avx512F161x1(SB), NOSPLIT, $0-136
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Z0
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
+	MOVQ    ahead+136(FP), CX
+	ADDQ    AX, CX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
 
 loop0_0:
 	VCVTPH2PS   (AX), Z1
-	VMOVUPS     (DX)(SI*1), Z2
+	VMOVUPS     (DX)(DI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop0_0
 	VMOVUPS     Z0, (BX)
 	VZEROUPPER
 	RET
 
-// func avx512BF164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512BF164x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512BF164x4(SB), NOSPLIT, $0-136
+TEXT ·avx512BF164x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -6567,9 +6587,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512BF164x2(SB), NOSPLIT, $0-136
+TEXT ·avx512BF164x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -6632,9 +6652,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, AVX512F
-TEXT ·avx512BF164x1(SB), NOSPLIT, $0-136
+// func avx512BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512BF164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
@@ -6651,8 +6671,10 @@ TEXT ·avx512BF164x1(SB), NOSPLIT, $0-136
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
 	VMOVUPS 192(DI), Z3
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
+	MOVQ    ahead+136(FP), BX
+	ADDQ    AX, BX
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VPMOVZXWD   (AX), Z4
@@ -6663,14 +6685,17 @@ loop0_0:
 	VPSLLD      $0x10, Z6, Z6
 	VPMOVZXWD   (AX)(DX*1), Z7
 	VPSLLD      $0x10, Z7, Z7
-	VMOVUPS     (SI)(R8*1), Z8
+	VMOVUPS     (SI)(R9*1), Z8
 	VFMADD231PS Z8, Z4, Z0
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
+	PREFETCHT0  (BX)
+	PREFETCHT0  64(BX)
+	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
 	VMOVUPS     Z0, (DI)
 	VMOVUPS     Z1, 64(DI)
@@ -6679,9 +6704,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512BF161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512BF161x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512BF161x4(SB), NOSPLIT, $0-136
+TEXT ·avx512BF161x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6738,9 +6763,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512BF161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+// func avx512BF161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F
-TEXT ·avx512BF161x2(SB), NOSPLIT, $0-136
+TEXT ·avx512BF161x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6779,9 +6804,9 @@ loop0_0:
 	VZEROUPPER
 	RET
 
-// func avx512BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
-// Requires: AVX, AVX512F
-TEXT ·avx512BF161x1(SB), NOSPLIT, $0-136
+// func avx512BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512BF161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
@@ -6795,17 +6820,21 @@ TEXT ·avx512BF161x1(SB), NOSPLIT, $0-136
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Z0
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
+	MOVQ    ahead+136(FP), CX
+	ADDQ    AX, CX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
 
 loop0_0:
 	VPMOVZXWD   (AX), Z1
 	VPSLLD      $0x10, Z1, Z1
-	VMOVUPS     (DX)(SI*1), Z2
+	VMOVUPS     (DX)(DI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
+	PREFETCHT0  (CX)
+	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
+	ADDQ        $0x00000040, DI
+	DECQ        SI
 	JNZ         loop0_0
 	VMOVUPS     Z0, (BX)
 	VZEROUPPER

@@ -103,7 +103,7 @@ func productGeneric(f Form) productFunc {
 
 // floatGeneric is the float path of the package comment.
 func floatGeneric(t tensor.Type, size, rows int) floatFunc {
-	return func(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int) {
+	return func(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps, _ int) {
 		var weights [lanes]float32
 		for r := range rows {
 			for step := range steps {

@@ -29,6 +29,10 @@ func floatScratchBytes(t tensor.Type, k int) int {
 
 // float multiplies float weights, and any that can be dequantized.
 func (p *product) float(scratch []byte) {
+	chunk := chunk
+	if _, ok := floatSizes[p.t]; ok && p.n == 1 {
+		chunk = roundUp(p.cols, lanes) // nothing is used twice
+	}
 	cols, scratch := takeColumns(scratch)
 	partial, scratch := takeFloats(scratch, lanes*floatPanel*floatColumns)
 	for row := 0; row < p.rows; row += floatPanel {
@@ -103,7 +107,11 @@ func (p *product) floatMultiply(t tensor.Type, cols columns, sums []float32, w [
 			if rows-r < 4 {
 				kernel, count = kernels.row1[width], 1
 			}
-			kernel(w[r*stride:], stride, p.x, from, sums, to, steps)
+			ahead := 0
+			if r+count < rows {
+				ahead = count * stride
+			}
+			kernel(w[r*stride:], stride, p.x, from, sums, to, steps, ahead)
 			r += count
 			for i := range to {
 				to[i] += count

@@ -30,7 +30,8 @@ type (
 	// floatFunc adds to partial sums the products of rows of float weights,
 	// which begin at w[r*stride], with columns: steps times 16 elements. The
 	// partial sums of row r and column c begin at partial[16*(partialAt[c]+r)].
-	floatFunc func(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int)
+	// The bytes from w[ahead] on will be needed next.
+	floatFunc func(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps, ahead int)
 
 	// reduceFunc sums up each 16 partial sums.
 	reduceFunc func(dst, partial []float32)

@@ -19,12 +19,15 @@ import (
 type dotter struct {
 	u     *unpacker
 	x     GPVirtual
+	ahead GPVirtual            // what will be needed for the next rows
 	acc   VecVirtual
 	piece VecVirtual           // activations of the piece at hand
 	sums  map[int][]VecVirtual // of groups that have begun
 	done  map[int]int          // vectors that a group has had
 
 	shift map[int]bool // groups whose u are 16 times too large
+
+	prefetched int // bytes of what a block prefetches
 
 	zero       VecVirtual // AVX-512 only
 	ones, bias Op         // AVX2 only
@@ -36,7 +39,7 @@ func dot(name string, f form, size, bytes int, body func(*unpacker) func()) {
 	function("Dot"+name, "tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int",
 		"multiplies 16 rows with a column: see dotFunc.")
 	u := newUnpacker(f, size, bytes)
-	d := &dotter{u: u, x: GP64(), acc: v.reg(), sums: map[int][]VecVirtual{}, done: map[int]int{}, shift: map[int]bool{}}
+	d := &dotter{u: u, x: GP64(), ahead: GP64(), acc: v.reg(), sums: map[int][]VecVirtual{}, done: map[int]int{}, shift: map[int]bool{}}
 	u.dot = d
 	if v.rows() < tileRows {
 		d.ones, d.bias = constant(0x00010001), constant(0x80808080)
@@ -46,21 +49,20 @@ func dot(name string, f form, size, bytes int, body func(*unpacker) func()) {
 		v.zero(d.zero)
 	}
 	block := body(u)
-	ahead, dst := GP64(), GP64()
-	Load(Param("ahead"), ahead)
+	dst := GP64()
+	Load(Param("ahead"), d.ahead)
 	w := Load(Param("w").Base(), GP64())
-	ADDQ(w, ahead)
+	ADDQ(w, d.ahead)
 	Load(Param("dst").Base(), dst)
 	Load(Param("x").Base(), d.x)
 	v.zero(d.acc)
 	u.loop(func() {
+		d.prefetched = 0
 		block()
 		d.accumulate()
 		ADDQ(U32(size/32*f.blockBytes()), d.x)
-		for i := 0; i < v.rows()*bytes; i += 64 {
-			PREFETCHT0(Mem{Base: ahead, Disp: i})
-		}
-		ADDQ(U32(v.rows()*bytes), ahead)
+		d.prefetch(v.rows() * bytes)
+		ADDQ(U32(v.rows()*bytes), d.ahead)
 	}, func() {
 		VMOVUPS(d.acc, Mem{Base: dst})
 		ADDQ(Imm(uint64(4*v.rows())), dst)
@@ -91,6 +93,15 @@ func (d *dotter) multiply(r VecVirtual, k int) {
 	}
 	if d.done[g]++; d.done[g] == d.u.group/4 {
 		d.finish(g)
+	}
+}
+
+// prefetch fetches, line by line, the next bytes from ahead on until n are
+// fetched. A block does so little by little: a burst would fill the queue of
+// misses and stop the loads.
+func (d *dotter) prefetch(n int) {
+	for ; d.prefetched < min(n, v.rows()*d.u.bytes); d.prefetched += 64 {
+		PREFETCHT0(Mem{Base: d.ahead, Disp: d.prefetched})
 	}
 }
 

@@ -24,7 +24,7 @@ var floatTypes = []floatType{
 	}},
 }
 
-const floatParams = "w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int"
+const floatParams = "w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps, ahead int"
 
 // floats generates the kernels that Set.float lists, and Set.reduce.
 func floats() {
@@ -77,6 +77,12 @@ func float(name string, t floatType, rows, n int) {
 					VMOVUPS(sum(c, r), acc[c][r])
 				}
 			}
+			// What the next rows need is fetched at the pace of the weights.
+			next := GP64()
+			if n == 1 {
+				Load(Param("ahead"), next)
+				ADDQ(w, next)
+			}
 			steps, at := Load(Param("steps"), GP64()), GP64()
 			XORQ(at, at)
 			Label(label)
@@ -100,6 +106,12 @@ func float(name string, t floatType, rows, n int) {
 				for r := range weights {
 					VFMADD231PS(q, weights[r], acc[c][r])
 				}
+			}
+			if n == 1 {
+				for i := 0; i < rowsAtOnce*v.rows()*t.size; i += 64 {
+					PREFETCHT0(Mem{Base: next, Disp: i})
+				}
+				ADDQ(U32(rowsAtOnce*v.rows()*t.size), next)
 			}
 			ADDQ(U32(16*t.size), w)
 			ADDQ(U32(64), at)

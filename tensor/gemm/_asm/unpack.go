@@ -136,6 +136,9 @@ func (u *unpacker) pieces(offset int) (rows [4]VecVirtual) {
 		for lane := range v.rows() / 4 {
 			v.insert(lane, u.at(4*lane+i, offset), rows[i])
 		}
+		if u.dot != nil {
+			u.dot.prefetch(u.dot.prefetched + 4*v.rows()*5/4)
+		}
 	}
 	return rows
 }
