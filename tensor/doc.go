@@ -32,10 +32,10 @@
 //
 // # Exactness
 //
-// Dequantize and Quantize give the same bits on every platform. A product that is later
-// part of a sum is converted explicitly, float32(a*b) + c, since a Go compiler
-// may otherwise fuse the two operations, across statements too, and round once
-// instead of twice.
+// Dequantize and Quantize give the same bits on every platform. A product that
+// is later part of a sum is converted explicitly, float32(a*b) + c, since a Go
+// compiler may otherwise fuse the two operations, across statements too, and
+// round once instead of twice.
 //
 // # Sources
 //
