@@ -33,6 +33,7 @@ type commands struct {
 	Detokenize detokenizeCommand `cmd:"" help:"Turn token ids into text."`
 	Template   templateCommand   `cmd:"" help:"Render a chat template."`
 	Logits     logitsCommand     `cmd:"" help:"Write the logits at every position, for comparing engines."`
+	Quantize   quantizeCommand   `cmd:"" help:"Turn a model into a smaller one."`
 	Version    versionCommand    `cmd:"" help:"Show the version."`
 }
 
