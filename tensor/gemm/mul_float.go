@@ -108,7 +108,7 @@ func (p *product) floatMultiply(t tensor.Type, cols columns, sums []float32, w [
 				kernel, count = kernels.row1[width], 1
 			}
 			ahead := 0
-			if r+count < rows {
+			if len(w) > (r+count)*stride {
 				ahead = count * stride
 			}
 			kernel(w[r*stride:], stride, p.x, from, sums, to, steps, ahead)
