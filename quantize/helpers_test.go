@@ -55,7 +55,7 @@ type matrix struct {
 	dims []int64
 }
 
-// small is a model of two layers.
+// smallModel is a model of two layers.
 func smallModel(typ tensor.Type) []matrix {
 	list := []matrix{{"token_embd.weight", typ, []int64{256, 300}}, {"output.weight", typ, []int64{256, 300}}, {"output_norm.weight", tensor.F32, []int64{256}}}
 	for i := range 2 {
@@ -144,7 +144,7 @@ func convert(t testing.TB, p *Plan, threads int) string {
 	return path
 }
 
-// notes checks that a directory holds nothing but the named files.
+// onlyFiles checks that a directory holds nothing but the named files.
 func onlyFiles(t testing.TB, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -125,7 +125,7 @@ func from(numerator, denominator int) func(layer) bool {
 // below holds for so many layers.
 func below(n int) func(layer) bool { return func(l layer) bool { return l.i < n } }
 
-// any holds if one of the conditions does.
+// anyOf holds if one of the conditions does.
 func anyOf(conditions ...func(layer) bool) func(layer) bool {
 	return func(l layer) bool {
 		return slices.ContainsFunc(conditions, func(c func(layer) bool) bool { return c(l) })
