@@ -106,41 +106,68 @@ func TestGreedyTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := strings.TrimRight(string(raw), "\n")
-			m, err := Open(context.Background(), path, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.Close()
-			tok, err := m.Tokenizer()
-			if err != nil {
-				t.Fatal(err)
-			}
-			prompt, err := m.Prompt("Once upon a time")
-			if err != nil {
-				t.Fatal(err)
-			}
-			const n = 64
-			ids, gaps := greedy(t, m, prompt, n)
 			exact := false
 			for _, suffix := range []string{"-f32", "-f16", "-F16", "-Q8_0"} {
 				exact = exact || strings.HasSuffix(name, suffix)
 			}
-			doubt := 0.05
-			if strings.HasSuffix(name, "Q5_K_M") {
-				// Here llama.cpp's quantized activations turn a gap of 0.056
-				// over; with the same weights as float32 it agrees with us.
-				doubt = 0.06
-			}
-			sure := n
-			if i := slices.IndexFunc(gaps, func(g float64) bool { return g < doubt }); !exact && i >= 0 {
-				sure = i
-			}
-			got := string(tok.Decode(append(slices.Clone(prompt), ids[:sure]...), tokenizer.DecodeOptions{SkipSpecial: true}))
-			got = strings.TrimRight(got, "\n") // as the reference ends its output
-			t.Logf("%d tokens compared", sure)
-			if sure == n && got != want || !strings.HasPrefix(want, got) {
-				t.Errorf("got  %q\nwant %q", got, want)
+			sure, exactGaps := 0, []float64(nil)
+			for _, reference := range []bool{true, false} {
+				m, err := Open(context.Background(), path, Options{Reference: reference})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tok, err := m.Tokenizer()
+				if err != nil {
+					t.Fatal(err)
+				}
+				prompt, err := m.Prompt("Once upon a time")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids, gaps := greedy(t, m, prompt, greedyTokens)
+				if reference {
+					sure = sureTokens(name, gaps, exact)
+					exactGaps = gaps
+				} else if !exact {
+					// Two ways of rounding activations stand against each
+					// other, in models whose values are repeated so that
+					// their errors add up.
+					sure = min(sure, before(exactGaps, 0.15))
+				}
+				got := string(tok.Decode(append(slices.Clone(prompt), ids[:sure]...), tokenizer.DecodeOptions{SkipSpecial: true}))
+				got = strings.TrimRight(got, "\n") // as llama.cpp ends its output
+				if sure == greedyTokens && got != want || !strings.HasPrefix(want, got) {
+					t.Errorf("reference %v, %d tokens: got  %q\nwant %q", reference, sure, got, want)
+				}
+				if err := m.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
+}
+
+const greedyTokens = 64
+
+// sureTokens is how many tokens of the reference come before two of them are
+// nearly equal.
+func sureTokens(name string, gaps []float64, exact bool) int {
+	doubt := 0.05
+	if strings.HasSuffix(name, "Q5_K_M") {
+		// Here llama.cpp's quantized activations turn a gap of 0.056 over;
+		// with the same weights as float32 it agrees with us.
+		doubt = 0.06
+	}
+	if exact {
+		return len(gaps)
+	}
+	return before(gaps, doubt)
+}
+
+// before is how many gaps come before the first below a limit.
+func before(gaps []float64, limit float64) int {
+	if i := slices.IndexFunc(gaps, func(g float64) bool { return g < limit }); i >= 0 {
+		return i
+	}
+	return len(gaps)
 }

@@ -10,16 +10,15 @@ import (
 )
 
 type logitsCommand struct {
-	Model     string `arg:"" help:"Model file (GGUF)."`
-	Tokens    string `required:"" placeholder:"IDS.json" help:"JSON array of token ids, or an object that has one under \"tokens\"."`
-	Out       string `required:"" placeholder:"FILE.f32" help:"File to write."`
-	Reference bool   `help:"Compute with the reference kernels, and with a KV cache of f32 unless --kv says otherwise."`
-	Chunk     int    `placeholder:"N" help:"Feed so many tokens at a time. Default: all at once."`
+	Model  string `arg:"" help:"Model file (GGUF)."`
+	Tokens string `required:"" placeholder:"IDS.json" help:"JSON array of token ids, or an object that has one under \"tokens\"."`
+	Out    string `required:"" placeholder:"FILE.f32" help:"File to write."`
+	Chunk  int    `placeholder:"N" help:"Feed so many tokens at a time. Default: all at once."`
 	engineFlags
 }
 
 func (logitsCommand) Help() string {
-	return "Writes little-endian float32 [n][vocabulary], the logits after each of the n tokens.\n\nExample:\n  gorun logits model.gguf --tokens ids.json --out logits.f32 --reference"
+	return "Writes little-endian float32 [n][vocabulary], the logits after each of the n tokens. With --reference the KV cache is f32 unless --kv says otherwise.\n\nExample:\n  gorun logits model.gguf --tokens ids.json --out logits.f32 --reference"
 }
 
 func (c *logitsCommand) Run(s *streams, in *interrupts) (err error) {
@@ -35,12 +34,7 @@ func (c *logitsCommand) Run(s *streams, in *interrupts) (err error) {
 	}
 	ctx, done := in.context()
 	defer done()
-	o, err := c.options()
-	if err != nil {
-		return err
-	}
-	o.Reference = c.Reference
-	m, err := loadModel(ctx, c.Model, o, s)
+	m, err := c.load(ctx, c.Model, s)
 	if err != nil {
 		return err
 	}
