@@ -169,7 +169,7 @@ func avx2Product16MinTop15x2(tile []byte, x []byte, xAt []int, dst []float32, ds
 //go:noescape
 func avx2Product16MinTop15x1(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
 
-// avx2UnpackQ4_0 makes a tile of 16 rows: see decodeQ4_0 and unpackGeneric.
+// avx2UnpackQ4_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
@@ -179,7 +179,37 @@ func avx2UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx2DotQ4_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
-// avx2UnpackQ8_0 makes a tile of 16 rows: see decodeQ8_0 and unpackGeneric.
+// avx2UnpackQ4_1 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ4_1(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ4_1 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ4_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ5_0 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ5_0(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ5_0 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ5_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ5_1 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ5_1(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ5_1 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ5_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ8_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
@@ -189,7 +219,27 @@ func avx2UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx2DotQ8_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
-// avx2UnpackQ4_K makes a tile of 16 rows: see decodeQ4_K and unpackGeneric.
+// avx2UnpackQ2_K makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ2_K(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ2_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ2_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ3_K makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ3_K(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ3_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ3_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ4_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
@@ -199,7 +249,17 @@ func avx2UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx2DotQ4_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
-// avx2UnpackQ6_K makes a tile of 16 rows: see decodeQ6_K and unpackGeneric.
+// avx2UnpackQ5_K makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ5_K(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ5_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ5_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ6_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
@@ -208,6 +268,96 @@ func avx2UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
 //
 //go:noescape
 func avx2DotQ6_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackIQ4_NL makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackIQ4_NL(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotIQ4_NL multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotIQ4_NL(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackIQ4_XS makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotIQ4_XS multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotIQ4_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackMXFP4 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackMXFP4(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotMXFP4 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotMXFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ4_0_ROCMFP4 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ4_0_ROCMFP4(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ4_0_ROCMFP4 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ4_0_ROCMFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ4_0_ROCMFP4_FAST makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ4_0_ROCMFP4_FAST multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ2_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ2_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ2_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ2_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ3_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ3_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ3_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ3_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ6_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ6_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ6_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ6_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackQ8_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotQ8_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ8_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
 // avx2F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //

@@ -5332,6 +5332,31 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
+	VPXOR          Y0, Y0, Y0
+	MOVWQZX        (SI)(CX*1), R10
+	MOVWQZX        (SI)(AX*2), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (SI)(AX*1), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (SI), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	VPINSRQ        $0x00, R10, X0, X0
+	MOVWQZX        (DI)(CX*1), R10
+	MOVWQZX        (DI)(AX*2), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (DI)(AX*1), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (DI), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	VPINSRQ        $0x01, R10, X0, X0
+	VCVTPH2PS      X0, Y0
+	VMOVDQU        Y0, 512(DX)
 	VBROADCASTI128 2(SI), Y0
 	VINSERTI128    $0x01, 2(DI), Y0, Y0
 	VBROADCASTI128 2(SI)(AX*1), Y1
@@ -5368,31 +5393,6 @@ block:
 	VPSRLD         $0x04, Y0, Y0
 	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU        Y0, 448(DX)
-	VPXOR          Y0, Y0, Y0
-	MOVWQZX        (SI)(CX*1), R10
-	MOVWQZX        (SI)(AX*2), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        (SI)(AX*1), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        (SI), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	VPINSRQ        $0x00, R10, X0, X0
-	MOVWQZX        (DI)(CX*1), R10
-	MOVWQZX        (DI)(AX*2), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        (DI)(AX*1), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        (DI), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	VPINSRQ        $0x01, R10, X0, X0
-	VCVTPH2PS      X0, Y0
-	VMOVDQU        Y0, 512(DX)
 	ADDQ           $0x00000240, DX
 	ADDQ           $0x00000012, SI
 	ADDQ           $0x00000012, DI
@@ -5437,6 +5437,31 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
+	VPXOR          Y1, Y1, Y1
+	MOVWQZX        (SI)(CX*1), R13
+	MOVWQZX        (SI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x00, R13, X1, X1
+	MOVWQZX        (DI)(CX*1), R13
+	MOVWQZX        (DI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x01, R13, X1, X1
+	VCVTPH2PS      X1, Y1
+	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 2(SI), Y1
 	VINSERTI128    $0x01, 2(DI), Y1, Y1
 	PREFETCHT0     (R9)
@@ -5491,31 +5516,6 @@ block:
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R13
-	MOVWQZX        (SI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x00, R13, X1, X1
-	MOVWQZX        (DI)(CX*1), R13
-	MOVWQZX        (DI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x01, R13, X1, X1
-	VCVTPH2PS      X1, Y1
-	VMOVDQU        Y1, 512(DX)
 	VBROADCASTSS   32(R8), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
@@ -5545,6 +5545,932 @@ DATA vector00010001<>+48(SB)/8, $0x0001000100010001
 DATA vector00010001<>+56(SB)/8, $0x0001000100010001
 GLOBL vector00010001<>(SB), RODATA|NOPTR, $64
 
+// func avx2UnpackQ4_1(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackQ4_1(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	VMOVD          (SI), X1
+	VPINSRD        $0x01, (SI)(AX*1), X1, X1
+	VPINSRD        $0x02, (SI)(AX*2), X1, X1
+	VPINSRD        $0x03, (SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y0, Y0
+	VMOVD          (DI), X1
+	VPINSRD        $0x01, (DI)(AX*1), X1, X1
+	VPINSRD        $0x02, (DI)(AX*2), X1, X1
+	VPINSRD        $0x03, (DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y0, Y0
+	VPSHUFB        lowHalves<>+0(SB), Y0, Y1
+	VPERMQ         $0x08, Y1, Y1
+	VCVTPH2PS      X1, Y1
+	VMOVDQU        Y1, 512(DX)
+	VPSRLD         $0x10, Y0, Y0
+	VPSHUFB        lowHalves<>+0(SB), Y0, Y0
+	VPERMQ         $0x08, Y0, Y0
+	VCVTPH2PS      X0, Y0
+	VMOVDQU        Y0, 576(DX)
+	VBROADCASTI128 4(SI), Y0
+	VINSERTI128    $0x01, 4(DI), Y0, Y0
+	VBROADCASTI128 4(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 4(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 4(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 4(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 4(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 4(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        Y2, (DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        Y2, 64(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        Y2, 128(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        Y2, 192(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 320(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 384(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        Y0, 448(DX)
+	ADDQ           $0x00000280, DX
+	ADDQ           $0x00000014, SI
+	ADDQ           $0x00000014, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA lowHalves<>+0(SB)/8, $0x0d0c090805040100
+DATA lowHalves<>+8(SB)/8, $0x8080808080808080
+DATA lowHalves<>+16(SB)/8, $0x0d0c090805040100
+DATA lowHalves<>+24(SB)/8, $0x8080808080808080
+DATA lowHalves<>+32(SB)/8, $0x0d0c090805040100
+DATA lowHalves<>+40(SB)/8, $0x8080808080808080
+DATA lowHalves<>+48(SB)/8, $0x0d0c090805040100
+DATA lowHalves<>+56(SB)/8, $0x8080808080808080
+GLOBL lowHalves<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotQ4_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotQ4_1(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          (SI), X2
+	VPINSRD        $0x01, (SI)(AX*1), X2, X2
+	VPINSRD        $0x02, (SI)(AX*2), X2, X2
+	VPINSRD        $0x03, (SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          (DI), X2
+	VPINSRD        $0x01, (DI)(AX*1), X2, X2
+	VPINSRD        $0x02, (DI)(AX*2), X2, X2
+	VPINSRD        $0x03, (DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y1, Y2
+	VPERMQ         $0x08, Y2, Y2
+	VCVTPH2PS      X2, Y2
+	VMOVDQU        Y2, 512(DX)
+	VPSRLD         $0x10, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y1, Y1
+	VPERMQ         $0x08, Y1, Y1
+	VCVTPH2PS      X1, Y1
+	VMOVDQU        Y1, 576(DX)
+	VBROADCASTI128 4(SI), Y1
+	VINSERTI128    $0x01, 4(DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 4(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 4(DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 4(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 4(DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 4(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 4(DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VBROADCASTI128 (R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VBROADCASTI128 16(R8), Y9
+	VPMADDUBSW     Y9, Y1, Y1
+	VPADDW         Y1, Y5, Y5
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y9, Y1, Y1
+	VPADDW         Y1, Y7, Y7
+	VPSRLD         $0x04, Y3, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y9, Y1, Y1
+	VPADDW         Y1, Y8, Y8
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y9, Y1, Y1
+	VPADDW         Y1, Y6, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y1
+	VPUNPCKHDQ     Y7, Y5, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y6, Y8, Y2
+	VPUNPCKHDQ     Y6, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, (DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   36(R8), Y1
+	VFMADD231PS    576(DX), Y1, Y0
+	ADDQ           $0x00000028, R8
+	ADDQ           $0x000000a0, R9
+	ADDQ           $0x00000014, SI
+	ADDQ           $0x00000014, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ5_0(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackQ5_0(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	MOVWQZX        (SI)(CX*1), R10
+	MOVWQZX        (SI)(AX*2), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (SI)(AX*1), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (SI), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	VPINSRQ        $0x00, R10, X0, X0
+	MOVWQZX        (DI)(CX*1), R10
+	MOVWQZX        (DI)(AX*2), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (DI)(AX*1), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (DI), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	VPINSRQ        $0x01, R10, X0, X0
+	VCVTPH2PS      X0, Y0
+	VMOVDQU        Y0, 512(DX)
+	VBROADCASTI128 6(SI), Y0
+	VINSERTI128    $0x01, 6(DI), Y0, Y0
+	VBROADCASTI128 6(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 6(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 6(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 6(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 6(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 6(DI)(CX*1), Y3, Y3
+	VBROADCASTI128 2(SI), Y4
+	VINSERTI128    $0x01, 2(DI), Y4, Y4
+	VBROADCASTI128 2(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 2(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 2(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 2(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 2(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 2(DI)(CX*1), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VPSHUFB        spread01<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSHUFB        spread01<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSHUFB        spread01<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSHUFB        spread01<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VMOVDQU        Y3, (DX)
+	VMOVDQU        Y1, 64(DX)
+	VMOVDQU        Y4, 128(DX)
+	VMOVDQU        Y0, 192(DX)
+	VBROADCASTI128 6(SI), Y0
+	VINSERTI128    $0x01, 6(DI), Y0, Y0
+	VBROADCASTI128 6(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 6(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 6(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 6(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 6(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 6(DI)(CX*1), Y3, Y3
+	VBROADCASTI128 2(SI), Y4
+	VINSERTI128    $0x01, 2(DI), Y4, Y4
+	VBROADCASTI128 2(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 2(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 2(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 2(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 2(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 2(DI)(CX*1), Y7, Y7
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VPSHUFB        spread23<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y0, Y0
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSHUFB        spread23<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y1, Y1
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSHUFB        spread23<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSHUFB        spread23<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VMOVDQU        Y3, 256(DX)
+	VMOVDQU        Y1, 320(DX)
+	VMOVDQU        Y4, 384(DX)
+	VMOVDQU        Y0, 448(DX)
+	ADDQ           $0x00000240, DX
+	ADDQ           $0x00000016, SI
+	ADDQ           $0x00000016, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA bits<>+0(SB)/8, $0x8040201008040201
+DATA bits<>+8(SB)/8, $0x8040201008040201
+DATA bits<>+16(SB)/8, $0x8040201008040201
+DATA bits<>+24(SB)/8, $0x8040201008040201
+DATA bits<>+32(SB)/8, $0x8040201008040201
+DATA bits<>+40(SB)/8, $0x8040201008040201
+DATA bits<>+48(SB)/8, $0x8040201008040201
+DATA bits<>+56(SB)/8, $0x8040201008040201
+GLOBL bits<>(SB), RODATA|NOPTR, $64
+
+DATA vector10101010<>+0(SB)/8, $0x1010101010101010
+DATA vector10101010<>+8(SB)/8, $0x1010101010101010
+DATA vector10101010<>+16(SB)/8, $0x1010101010101010
+DATA vector10101010<>+24(SB)/8, $0x1010101010101010
+DATA vector10101010<>+32(SB)/8, $0x1010101010101010
+DATA vector10101010<>+40(SB)/8, $0x1010101010101010
+DATA vector10101010<>+48(SB)/8, $0x1010101010101010
+DATA vector10101010<>+56(SB)/8, $0x1010101010101010
+GLOBL vector10101010<>(SB), RODATA|NOPTR, $64
+
+DATA spread01<>+0(SB)/8, $0x0000000000000000
+DATA spread01<>+8(SB)/8, $0x0101010101010101
+DATA spread01<>+16(SB)/8, $0x0000000000000000
+DATA spread01<>+24(SB)/8, $0x0101010101010101
+DATA spread01<>+32(SB)/8, $0x0000000000000000
+DATA spread01<>+40(SB)/8, $0x0101010101010101
+DATA spread01<>+48(SB)/8, $0x0000000000000000
+DATA spread01<>+56(SB)/8, $0x0101010101010101
+GLOBL spread01<>(SB), RODATA|NOPTR, $64
+
+DATA spread23<>+0(SB)/8, $0x0202020202020202
+DATA spread23<>+8(SB)/8, $0x0303030303030303
+DATA spread23<>+16(SB)/8, $0x0202020202020202
+DATA spread23<>+24(SB)/8, $0x0303030303030303
+DATA spread23<>+32(SB)/8, $0x0202020202020202
+DATA spread23<>+40(SB)/8, $0x0303030303030303
+DATA spread23<>+48(SB)/8, $0x0202020202020202
+DATA spread23<>+56(SB)/8, $0x0303030303030303
+GLOBL spread23<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotQ5_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotQ5_0(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	MOVWQZX        (SI)(CX*1), R13
+	MOVWQZX        (SI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x00, R13, X1, X1
+	MOVWQZX        (DI)(CX*1), R13
+	MOVWQZX        (DI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x01, R13, X1, X1
+	VCVTPH2PS      X1, Y1
+	VMOVDQU        Y1, 512(DX)
+	VBROADCASTI128 6(SI), Y1
+	VINSERTI128    $0x01, 6(DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 6(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 6(DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 6(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 6(DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 6(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 6(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 2(SI), Y5
+	VINSERTI128    $0x01, 2(DI), Y5, Y5
+	VBROADCASTI128 2(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 2(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 2(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 2(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 2(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 2(DI)(CX*1), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSHUFB        spread01<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPADDB         Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSHUFB        spread01<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPADDB         Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSHUFB        spread01<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPADDB         Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB        spread01<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPADDB         Y5, Y4, Y4
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 6(SI), Y5
+	VINSERTI128    $0x01, 6(DI), Y5, Y5
+	VBROADCASTI128 6(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 6(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 6(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 6(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 6(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 6(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 2(SI), Y9
+	VINSERTI128    $0x01, 2(DI), Y9, Y9
+	VBROADCASTI128 2(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 2(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 2(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 2(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 2(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 2(DI)(CX*1), Y12, Y12
+	VPSRLD         $0x04, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB        spread23<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y5, Y5
+	VPSRLD         $0x04, Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSHUFB        spread23<>+0(SB), Y10, Y10
+	VPAND          bits<>+0(SB), Y10, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y6, Y6
+	VPSRLD         $0x04, Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB        spread23<>+0(SB), Y11, Y11
+	VPAND          bits<>+0(SB), Y11, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSRLD         $0x04, Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB        spread23<>+0(SB), Y12, Y12
+	VPAND          bits<>+0(SB), Y12, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y8, Y8
+	VBROADCASTI128 16(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPADDW         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPADDW         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   36(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	ADDQ           $0x00000028, R8
+	ADDQ           $0x000000b0, R9
+	ADDQ           $0x00000016, SI
+	ADDQ           $0x00000016, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ5_1(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackQ5_1(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	VMOVD          (SI), X1
+	VPINSRD        $0x01, (SI)(AX*1), X1, X1
+	VPINSRD        $0x02, (SI)(AX*2), X1, X1
+	VPINSRD        $0x03, (SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y0, Y0
+	VMOVD          (DI), X1
+	VPINSRD        $0x01, (DI)(AX*1), X1, X1
+	VPINSRD        $0x02, (DI)(AX*2), X1, X1
+	VPINSRD        $0x03, (DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y0, Y0
+	VPSHUFB        lowHalves<>+0(SB), Y0, Y1
+	VPERMQ         $0x08, Y1, Y1
+	VCVTPH2PS      X1, Y1
+	VMOVDQU        Y1, 512(DX)
+	VPSRLD         $0x10, Y0, Y0
+	VPSHUFB        lowHalves<>+0(SB), Y0, Y0
+	VPERMQ         $0x08, Y0, Y0
+	VCVTPH2PS      X0, Y0
+	VMOVDQU        Y0, 576(DX)
+	VBROADCASTI128 8(SI), Y0
+	VINSERTI128    $0x01, 8(DI), Y0, Y0
+	VBROADCASTI128 8(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 8(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 8(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 8(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 8(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 8(DI)(CX*1), Y3, Y3
+	VBROADCASTI128 4(SI), Y4
+	VINSERTI128    $0x01, 4(DI), Y4, Y4
+	VBROADCASTI128 4(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 4(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 4(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 4(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 4(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 4(DI)(CX*1), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VPSHUFB        spread01<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSHUFB        spread01<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSHUFB        spread01<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSHUFB        spread01<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VMOVDQU        Y3, (DX)
+	VMOVDQU        Y1, 64(DX)
+	VMOVDQU        Y4, 128(DX)
+	VMOVDQU        Y0, 192(DX)
+	VBROADCASTI128 8(SI), Y0
+	VINSERTI128    $0x01, 8(DI), Y0, Y0
+	VBROADCASTI128 8(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 8(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 8(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 8(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 8(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 8(DI)(CX*1), Y3, Y3
+	VBROADCASTI128 4(SI), Y4
+	VINSERTI128    $0x01, 4(DI), Y4, Y4
+	VBROADCASTI128 4(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 4(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 4(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 4(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 4(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 4(DI)(CX*1), Y7, Y7
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VPSHUFB        spread23<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y0, Y0
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSHUFB        spread23<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y1, Y1
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSHUFB        spread23<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSHUFB        spread23<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y4, Y4
+	VPADDB         Y4, Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VMOVDQU        Y3, 256(DX)
+	VMOVDQU        Y1, 320(DX)
+	VMOVDQU        Y4, 384(DX)
+	VMOVDQU        Y0, 448(DX)
+	ADDQ           $0x00000280, DX
+	ADDQ           $0x00000018, SI
+	ADDQ           $0x00000018, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2DotQ5_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotQ5_1(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          (SI), X2
+	VPINSRD        $0x01, (SI)(AX*1), X2, X2
+	VPINSRD        $0x02, (SI)(AX*2), X2, X2
+	VPINSRD        $0x03, (SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          (DI), X2
+	VPINSRD        $0x01, (DI)(AX*1), X2, X2
+	VPINSRD        $0x02, (DI)(AX*2), X2, X2
+	VPINSRD        $0x03, (DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y1, Y2
+	VPERMQ         $0x08, Y2, Y2
+	VCVTPH2PS      X2, Y2
+	VMOVDQU        Y2, 512(DX)
+	VPSRLD         $0x10, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y1, Y1
+	VPERMQ         $0x08, Y1, Y1
+	VCVTPH2PS      X1, Y1
+	VMOVDQU        Y1, 576(DX)
+	VBROADCASTI128 8(SI), Y1
+	VINSERTI128    $0x01, 8(DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 8(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 8(DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 8(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 8(DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 8(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 8(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 4(SI), Y5
+	VINSERTI128    $0x01, 4(DI), Y5, Y5
+	VBROADCASTI128 4(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 4(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 4(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 4(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 4(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 4(DI)(CX*1), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSHUFB        spread01<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPADDB         Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSHUFB        spread01<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPADDB         Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSHUFB        spread01<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPADDB         Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB        spread01<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPADDB         Y5, Y4, Y4
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 8(SI), Y5
+	VINSERTI128    $0x01, 8(DI), Y5, Y5
+	VBROADCASTI128 8(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 8(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 8(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 8(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 8(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 8(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 4(SI), Y9
+	VINSERTI128    $0x01, 4(DI), Y9, Y9
+	VBROADCASTI128 4(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 4(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 4(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 4(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 4(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 4(DI)(CX*1), Y12, Y12
+	VPSRLD         $0x04, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB        spread23<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y5, Y5
+	VPSRLD         $0x04, Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSHUFB        spread23<>+0(SB), Y10, Y10
+	VPAND          bits<>+0(SB), Y10, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y6, Y6
+	VPSRLD         $0x04, Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB        spread23<>+0(SB), Y11, Y11
+	VPAND          bits<>+0(SB), Y11, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSRLD         $0x04, Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB        spread23<>+0(SB), Y12, Y12
+	VPAND          bits<>+0(SB), Y12, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y8, Y8
+	VBROADCASTI128 16(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPADDW         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPADDW         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   36(R8), Y1
+	VFMADD231PS    576(DX), Y1, Y0
+	ADDQ           $0x00000028, R8
+	ADDQ           $0x000000c0, R9
+	ADDQ           $0x00000018, SI
+	ADDQ           $0x00000018, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
 // func avx2UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
 // Requires: AVX, AVX2, F16C
 TEXT ·avx2UnpackQ8_0(SB), NOSPLIT, $0-64
@@ -5560,6 +6486,31 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
+	VPXOR          Y0, Y0, Y0
+	MOVWQZX        (SI)(CX*1), R10
+	MOVWQZX        (SI)(AX*2), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (SI)(AX*1), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (SI), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	VPINSRQ        $0x00, R10, X0, X0
+	MOVWQZX        (DI)(CX*1), R10
+	MOVWQZX        (DI)(AX*2), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (DI)(AX*1), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (DI), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	VPINSRQ        $0x01, R10, X0, X0
+	VCVTPH2PS      X0, Y0
+	VMOVDQU        Y0, 512(DX)
 	VBROADCASTI128 2(SI), Y0
 	VINSERTI128    $0x01, 2(DI), Y0, Y0
 	VBROADCASTI128 2(SI)(AX*1), Y1
@@ -5608,31 +6559,6 @@ block:
 	VMOVDQU        Y4, 384(DX)
 	VPXOR          vector80808080<>+0(SB), Y0, Y0
 	VMOVDQU        Y0, 448(DX)
-	VPXOR          Y0, Y0, Y0
-	MOVWQZX        (SI)(CX*1), R10
-	MOVWQZX        (SI)(AX*2), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        (SI)(AX*1), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        (SI), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	VPINSRQ        $0x00, R10, X0, X0
-	MOVWQZX        (DI)(CX*1), R10
-	MOVWQZX        (DI)(AX*2), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        (DI)(AX*1), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        (DI), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	VPINSRQ        $0x01, R10, X0, X0
-	VCVTPH2PS      X0, Y0
-	VMOVDQU        Y0, 512(DX)
 	ADDQ           $0x00000240, DX
 	ADDQ           $0x00000022, SI
 	ADDQ           $0x00000022, DI
@@ -5667,6 +6593,31 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
+	VPXOR          Y1, Y1, Y1
+	MOVWQZX        (SI)(CX*1), R13
+	MOVWQZX        (SI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x00, R13, X1, X1
+	MOVWQZX        (DI)(CX*1), R13
+	MOVWQZX        (DI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x01, R13, X1, X1
+	VCVTPH2PS      X1, Y1
+	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 2(SI), Y1
 	VINSERTI128    $0x01, 2(DI), Y1, Y1
 	PREFETCHT0     (R9)
@@ -5753,31 +6704,6 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
-	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R13
-	MOVWQZX        (SI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x00, R13, X1, X1
-	MOVWQZX        (DI)(CX*1), R13
-	MOVWQZX        (DI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x01, R13, X1, X1
-	VCVTPH2PS      X1, Y1
-	VMOVDQU        Y1, 512(DX)
 	VBROADCASTSS   32(R8), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
@@ -5785,6 +6711,2941 @@ block:
 	ADDQ           $0x00000110, R9
 	ADDQ           $0x00000022, SI
 	ADDQ           $0x00000022, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ2_K(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackQ2_K(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          80(SI), X0
+	VPINSRD        $0x01, 80(SI)(AX*1), X0, X0
+	VPINSRD        $0x02, 80(SI)(AX*2), X0, X0
+	VPINSRD        $0x03, 80(SI)(CX*1), X0, X0
+	VINSERTI128    $0x00, X0, Y1, Y1
+	VMOVD          80(DI), X0
+	VPINSRD        $0x01, 80(DI)(AX*1), X0, X0
+	VPINSRD        $0x02, 80(DI)(AX*2), X0, X0
+	VPINSRD        $0x03, 80(DI)(CX*1), X0, X0
+	VINSERTI128    $0x01, X0, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y1, Y0
+	VPERMQ         $0x08, Y0, Y0
+	VCVTPH2PS      X0, Y0
+	VPSRLD         $0x10, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y1, Y1
+	VPERMQ         $0x08, Y1, Y1
+	VCVTPH2PS      X1, Y1
+	VPXOR          vector80000000<>+0(SB), Y1, Y1
+	VBROADCASTI128 (SI), Y2
+	VINSERTI128    $0x01, (DI), Y2, Y2
+	VBROADCASTI128 (SI)(AX*1), Y3
+	VINSERTI128    $0x01, (DI)(AX*1), Y3, Y3
+	VBROADCASTI128 (SI)(AX*2), Y4
+	VINSERTI128    $0x01, (DI)(AX*2), Y4, Y4
+	VBROADCASTI128 (SI)(CX*1), Y5
+	VINSERTI128    $0x01, (DI)(CX*1), Y5, Y5
+	VPUNPCKLDQ     Y3, Y2, Y6
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLDQ     Y5, Y4, Y3
+	VPUNPCKHDQ     Y5, Y4, Y4
+	VPUNPCKLQDQ    Y3, Y6, Y5
+	VPUNPCKHQDQ    Y3, Y6, Y3
+	VPUNPCKLQDQ    Y4, Y2, Y6
+	VPUNPCKHQDQ    Y4, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y4
+	VPSRLD         $0x04, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND          vector000000ff<>+0(SB), Y4, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         Y0, Y7, Y7
+	VMOVDQU        Y7, 256(DX)
+	VPAND          vector000000ff<>+0(SB), Y5, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         Y1, Y7, Y7
+	VMOVDQU        Y7, 320(DX)
+	VPSRLD         $0x08, Y4, Y7
+	VPAND          vector000000ff<>+0(SB), Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         Y0, Y7, Y7
+	VMOVDQU        Y7, 640(DX)
+	VPSRLD         $0x08, Y5, Y7
+	VPAND          vector000000ff<>+0(SB), Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         Y1, Y7, Y7
+	VMOVDQU        Y7, 704(DX)
+	VPSRLD         $0x10, Y4, Y7
+	VPAND          vector000000ff<>+0(SB), Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         Y0, Y7, Y7
+	VMOVDQU        Y7, 1024(DX)
+	VPSRLD         $0x10, Y5, Y7
+	VPAND          vector000000ff<>+0(SB), Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         Y1, Y7, Y7
+	VMOVDQU        Y7, 1088(DX)
+	VPSRLD         $0x18, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VMOVDQU        Y4, 1408(DX)
+	VPSRLD         $0x18, Y5, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y1, Y4, Y4
+	VMOVDQU        Y4, 1472(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y4
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPAND          vector000000ff<>+0(SB), Y4, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VMOVDQU        Y5, 1792(DX)
+	VPAND          vector000000ff<>+0(SB), Y3, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 1856(DX)
+	VPSRLD         $0x08, Y4, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VMOVDQU        Y5, 2176(DX)
+	VPSRLD         $0x08, Y3, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 2240(DX)
+	VPSRLD         $0x10, Y4, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VMOVDQU        Y5, 2560(DX)
+	VPSRLD         $0x10, Y3, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 2624(DX)
+	VPSRLD         $0x18, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VMOVDQU        Y4, 2944(DX)
+	VPSRLD         $0x18, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 3008(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y3
+	VPSRLD         $0x04, Y6, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPAND          vector000000ff<>+0(SB), Y3, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VMOVDQU        Y5, 3328(DX)
+	VPAND          vector000000ff<>+0(SB), Y4, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 3392(DX)
+	VPSRLD         $0x08, Y3, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VMOVDQU        Y5, 3712(DX)
+	VPSRLD         $0x08, Y4, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 3776(DX)
+	VPSRLD         $0x10, Y3, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VMOVDQU        Y5, 4096(DX)
+	VPSRLD         $0x10, Y4, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 4160(DX)
+	VPSRLD         $0x18, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VMOVDQU        Y3, 4480(DX)
+	VPSRLD         $0x18, Y4, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 4544(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y3
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPAND          vector000000ff<>+0(SB), Y3, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VMOVDQU        Y4, 4864(DX)
+	VPAND          vector000000ff<>+0(SB), Y2, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y1, Y4, Y4
+	VMOVDQU        Y4, 4928(DX)
+	VPSRLD         $0x08, Y3, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VMOVDQU        Y4, 5248(DX)
+	VPSRLD         $0x08, Y2, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y1, Y4, Y4
+	VMOVDQU        Y4, 5312(DX)
+	VPSRLD         $0x10, Y3, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VMOVDQU        Y4, 5632(DX)
+	VPSRLD         $0x10, Y2, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y1, Y4, Y4
+	VMOVDQU        Y4, 5696(DX)
+	VPSRLD         $0x18, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VMOVDQU        Y3, 6016(DX)
+	VPSRLD         $0x18, Y2, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y1, Y0, Y0
+	VMOVDQU        Y0, 6080(DX)
+	VBROADCASTI128 16(SI), Y0
+	VINSERTI128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTI128 16(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 16(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 16(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y3, Y2
+	VMOVDQU        Y2, (DX)
+	VPAND          vector03030303<>+0(SB), Y1, Y2
+	VMOVDQU        Y2, 64(DX)
+	VPAND          vector03030303<>+0(SB), Y4, Y2
+	VMOVDQU        Y2, 128(DX)
+	VPAND          vector03030303<>+0(SB), Y0, Y2
+	VMOVDQU        Y2, 192(DX)
+	VPSRLD         $0x02, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 768(DX)
+	VPSRLD         $0x02, Y1, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 832(DX)
+	VPSRLD         $0x02, Y4, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 896(DX)
+	VPSRLD         $0x02, Y0, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 960(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1536(DX)
+	VPSRLD         $0x04, Y1, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1600(DX)
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1664(DX)
+	VPSRLD         $0x04, Y0, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1728(DX)
+	VPSRLD         $0x06, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 2304(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 2368(DX)
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 2432(DX)
+	VPSRLD         $0x06, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y0, Y0
+	VMOVDQU        Y0, 2496(DX)
+	VBROADCASTI128 32(SI), Y0
+	VINSERTI128    $0x01, 32(DI), Y0, Y0
+	VBROADCASTI128 32(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 32(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 32(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y3, Y2
+	VMOVDQU        Y2, 384(DX)
+	VPAND          vector03030303<>+0(SB), Y1, Y2
+	VMOVDQU        Y2, 448(DX)
+	VPAND          vector03030303<>+0(SB), Y4, Y2
+	VMOVDQU        Y2, 512(DX)
+	VPAND          vector03030303<>+0(SB), Y0, Y2
+	VMOVDQU        Y2, 576(DX)
+	VPSRLD         $0x02, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1152(DX)
+	VPSRLD         $0x02, Y1, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1216(DX)
+	VPSRLD         $0x02, Y4, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1280(DX)
+	VPSRLD         $0x02, Y0, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1344(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1920(DX)
+	VPSRLD         $0x04, Y1, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1984(DX)
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 2048(DX)
+	VPSRLD         $0x04, Y0, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 2112(DX)
+	VPSRLD         $0x06, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 2688(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 2752(DX)
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 2816(DX)
+	VPSRLD         $0x06, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y0, Y0
+	VMOVDQU        Y0, 2880(DX)
+	VBROADCASTI128 48(SI), Y0
+	VINSERTI128    $0x01, 48(DI), Y0, Y0
+	VBROADCASTI128 48(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 48(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 48(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 48(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 48(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 48(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y3, Y2
+	VMOVDQU        Y2, 3072(DX)
+	VPAND          vector03030303<>+0(SB), Y1, Y2
+	VMOVDQU        Y2, 3136(DX)
+	VPAND          vector03030303<>+0(SB), Y4, Y2
+	VMOVDQU        Y2, 3200(DX)
+	VPAND          vector03030303<>+0(SB), Y0, Y2
+	VMOVDQU        Y2, 3264(DX)
+	VPSRLD         $0x02, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 3840(DX)
+	VPSRLD         $0x02, Y1, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 3904(DX)
+	VPSRLD         $0x02, Y4, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 3968(DX)
+	VPSRLD         $0x02, Y0, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4032(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4608(DX)
+	VPSRLD         $0x04, Y1, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4672(DX)
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4736(DX)
+	VPSRLD         $0x04, Y0, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4800(DX)
+	VPSRLD         $0x06, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 5376(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 5440(DX)
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 5504(DX)
+	VPSRLD         $0x06, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y0, Y0
+	VMOVDQU        Y0, 5568(DX)
+	VBROADCASTI128 64(SI), Y0
+	VINSERTI128    $0x01, 64(DI), Y0, Y0
+	VBROADCASTI128 64(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 64(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 64(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 64(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 64(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 64(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y3, Y2
+	VMOVDQU        Y2, 3456(DX)
+	VPAND          vector03030303<>+0(SB), Y1, Y2
+	VMOVDQU        Y2, 3520(DX)
+	VPAND          vector03030303<>+0(SB), Y4, Y2
+	VMOVDQU        Y2, 3584(DX)
+	VPAND          vector03030303<>+0(SB), Y0, Y2
+	VMOVDQU        Y2, 3648(DX)
+	VPSRLD         $0x02, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4224(DX)
+	VPSRLD         $0x02, Y1, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4288(DX)
+	VPSRLD         $0x02, Y4, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4352(DX)
+	VPSRLD         $0x02, Y0, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4416(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4992(DX)
+	VPSRLD         $0x04, Y1, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 5056(DX)
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 5120(DX)
+	VPSRLD         $0x04, Y0, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 5184(DX)
+	VPSRLD         $0x06, Y3, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 5760(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 5824(DX)
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 5888(DX)
+	VPSRLD         $0x06, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y0, Y0
+	VMOVDQU        Y0, 5952(DX)
+	ADDQ           $0x00001800, DX
+	ADDQ           $0x00000054, SI
+	ADDQ           $0x00000054, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA vector03030303<>+0(SB)/8, $0x0303030303030303
+DATA vector03030303<>+8(SB)/8, $0x0303030303030303
+DATA vector03030303<>+16(SB)/8, $0x0303030303030303
+DATA vector03030303<>+24(SB)/8, $0x0303030303030303
+DATA vector03030303<>+32(SB)/8, $0x0303030303030303
+DATA vector03030303<>+40(SB)/8, $0x0303030303030303
+DATA vector03030303<>+48(SB)/8, $0x0303030303030303
+DATA vector03030303<>+56(SB)/8, $0x0303030303030303
+GLOBL vector03030303<>(SB), RODATA|NOPTR, $64
+
+DATA vector000000ff<>+0(SB)/8, $0x000000ff000000ff
+DATA vector000000ff<>+8(SB)/8, $0x000000ff000000ff
+DATA vector000000ff<>+16(SB)/8, $0x000000ff000000ff
+DATA vector000000ff<>+24(SB)/8, $0x000000ff000000ff
+DATA vector000000ff<>+32(SB)/8, $0x000000ff000000ff
+DATA vector000000ff<>+40(SB)/8, $0x000000ff000000ff
+DATA vector000000ff<>+48(SB)/8, $0x000000ff000000ff
+DATA vector000000ff<>+56(SB)/8, $0x000000ff000000ff
+GLOBL vector000000ff<>(SB), RODATA|NOPTR, $64
+
+DATA vector80000000<>+0(SB)/8, $0x8000000080000000
+DATA vector80000000<>+8(SB)/8, $0x8000000080000000
+DATA vector80000000<>+16(SB)/8, $0x8000000080000000
+DATA vector80000000<>+24(SB)/8, $0x8000000080000000
+DATA vector80000000<>+32(SB)/8, $0x8000000080000000
+DATA vector80000000<>+40(SB)/8, $0x8000000080000000
+DATA vector80000000<>+48(SB)/8, $0x8000000080000000
+DATA vector80000000<>+56(SB)/8, $0x8000000080000000
+GLOBL vector80000000<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotQ2_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotQ2_K(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y2, Y2, Y2
+	VMOVD          80(SI), X1
+	VPINSRD        $0x01, 80(SI)(AX*1), X1, X1
+	VPINSRD        $0x02, 80(SI)(AX*2), X1, X1
+	VPINSRD        $0x03, 80(SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y2, Y2
+	VMOVD          80(DI), X1
+	VPINSRD        $0x01, 80(DI)(AX*1), X1, X1
+	VPINSRD        $0x02, 80(DI)(AX*2), X1, X1
+	VPINSRD        $0x03, 80(DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y2, Y2
+	VPSHUFB        lowHalves<>+0(SB), Y2, Y1
+	VPERMQ         $0x08, Y1, Y1
+	VCVTPH2PS      X1, Y1
+	VPSRLD         $0x10, Y2, Y2
+	VPSHUFB        lowHalves<>+0(SB), Y2, Y2
+	VPERMQ         $0x08, Y2, Y2
+	VCVTPH2PS      X2, Y2
+	VPXOR          vector80000000<>+0(SB), Y2, Y2
+	VBROADCASTI128 (SI), Y3
+	VINSERTI128    $0x01, (DI), Y3, Y3
+	PREFETCHT0     (R9)
+	VBROADCASTI128 (SI)(AX*1), Y4
+	VINSERTI128    $0x01, (DI)(AX*1), Y4, Y4
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 (SI)(AX*2), Y5
+	VINSERTI128    $0x01, (DI)(AX*2), Y5, Y5
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 (SI)(CX*1), Y6
+	VINSERTI128    $0x01, (DI)(CX*1), Y6, Y6
+	PREFETCHT0     192(R9)
+	VPUNPCKLDQ     Y4, Y3, Y7
+	VPUNPCKHDQ     Y4, Y3, Y3
+	VPUNPCKLDQ     Y6, Y5, Y4
+	VPUNPCKHDQ     Y6, Y5, Y5
+	VPUNPCKLQDQ    Y4, Y7, Y6
+	VPUNPCKHQDQ    Y4, Y7, Y4
+	VPUNPCKLQDQ    Y5, Y3, Y7
+	VPUNPCKHQDQ    Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
+	VPSRLD         $0x04, Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPAND          vector000000ff<>+0(SB), Y5, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         Y1, Y8, Y8
+	VMOVDQU        Y8, 256(DX)
+	VPAND          vector000000ff<>+0(SB), Y6, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         Y2, Y8, Y8
+	VMOVDQU        Y8, 320(DX)
+	VPSRLD         $0x08, Y5, Y8
+	VPAND          vector000000ff<>+0(SB), Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         Y1, Y8, Y8
+	VMOVDQU        Y8, 640(DX)
+	VPSRLD         $0x08, Y6, Y8
+	VPAND          vector000000ff<>+0(SB), Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         Y2, Y8, Y8
+	VMOVDQU        Y8, 704(DX)
+	VPSRLD         $0x10, Y5, Y8
+	VPAND          vector000000ff<>+0(SB), Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         Y1, Y8, Y8
+	VMOVDQU        Y8, 1024(DX)
+	VPSRLD         $0x10, Y6, Y8
+	VPAND          vector000000ff<>+0(SB), Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         Y2, Y8, Y8
+	VMOVDQU        Y8, 1088(DX)
+	VPSRLD         $0x18, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 1408(DX)
+	VPSRLD         $0x18, Y6, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 1472(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y5
+	VPSRLD         $0x04, Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPAND          vector000000ff<>+0(SB), Y5, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y1, Y6, Y6
+	VMOVDQU        Y6, 1792(DX)
+	VPAND          vector000000ff<>+0(SB), Y4, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y2, Y6, Y6
+	VMOVDQU        Y6, 1856(DX)
+	VPSRLD         $0x08, Y5, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y1, Y6, Y6
+	VMOVDQU        Y6, 2176(DX)
+	VPSRLD         $0x08, Y4, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y2, Y6, Y6
+	VMOVDQU        Y6, 2240(DX)
+	VPSRLD         $0x10, Y5, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y1, Y6, Y6
+	VMOVDQU        Y6, 2560(DX)
+	VPSRLD         $0x10, Y4, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y2, Y6, Y6
+	VMOVDQU        Y6, 2624(DX)
+	VPSRLD         $0x18, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 2944(DX)
+	VPSRLD         $0x18, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 3008(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y4
+	VPSRLD         $0x04, Y7, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND          vector000000ff<>+0(SB), Y4, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y1, Y6, Y6
+	VMOVDQU        Y6, 3328(DX)
+	VPAND          vector000000ff<>+0(SB), Y5, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y2, Y6, Y6
+	VMOVDQU        Y6, 3392(DX)
+	VPSRLD         $0x08, Y4, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y1, Y6, Y6
+	VMOVDQU        Y6, 3712(DX)
+	VPSRLD         $0x08, Y5, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y2, Y6, Y6
+	VMOVDQU        Y6, 3776(DX)
+	VPSRLD         $0x10, Y4, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y1, Y6, Y6
+	VMOVDQU        Y6, 4096(DX)
+	VPSRLD         $0x10, Y5, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y2, Y6, Y6
+	VMOVDQU        Y6, 4160(DX)
+	VPSRLD         $0x18, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y1, Y4, Y4
+	VMOVDQU        Y4, 4480(DX)
+	VPSRLD         $0x18, Y5, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 4544(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y4
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPAND          vector000000ff<>+0(SB), Y4, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 4864(DX)
+	VPAND          vector000000ff<>+0(SB), Y3, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 4928(DX)
+	VPSRLD         $0x08, Y4, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 5248(DX)
+	VPSRLD         $0x08, Y3, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 5312(DX)
+	VPSRLD         $0x10, Y4, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VMOVDQU        Y5, 5632(DX)
+	VPSRLD         $0x10, Y3, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 5696(DX)
+	VPSRLD         $0x18, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y1, Y4, Y4
+	VMOVDQU        Y4, 6016(DX)
+	VPSRLD         $0x18, Y3, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 6080(DX)
+	VBROADCASTI128 16(SI), Y1
+	VINSERTI128    $0x01, 16(DI), Y1, Y1
+	PREFETCHT0     256(R9)
+	VBROADCASTI128 16(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y2, Y2
+	PREFETCHT0     320(R9)
+	VBROADCASTI128 16(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y3, Y3
+	PREFETCHT0     384(R9)
+	VBROADCASTI128 16(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y4, Y4
+	PREFETCHT0     448(R9)
+	VPAND          vector03030303<>+0(SB), Y1, Y5
+	VBROADCASTI128 (R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPAND          vector03030303<>+0(SB), Y2, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPAND          vector03030303<>+0(SB), Y3, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPAND          vector03030303<>+0(SB), Y4, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, (DX)
+	VPSRLD         $0x02, Y1, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VBROADCASTI128 44(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPSRLD         $0x02, Y2, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPSRLD         $0x02, Y3, Y8
+	VPAND          vector03030303<>+0(SB), Y8, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPSRLD         $0x02, Y4, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 768(DX)
+	VPSRLD         $0x04, Y1, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VBROADCASTI128 88(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPSRLD         $0x04, Y2, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPSRLD         $0x04, Y3, Y8
+	VPAND          vector03030303<>+0(SB), Y8, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPSRLD         $0x04, Y4, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 1536(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VBROADCASTI128 132(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2304(DX)
+	VBROADCASTI128 32(SI), Y1
+	VINSERTI128    $0x01, 32(DI), Y1, Y1
+	PREFETCHT0     512(R9)
+	VBROADCASTI128 32(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y2, Y2
+	PREFETCHT0     576(R9)
+	VBROADCASTI128 32(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y3, Y3
+	PREFETCHT0     640(R9)
+	VBROADCASTI128 32(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y1, Y5
+	VBROADCASTI128 16(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPAND          vector03030303<>+0(SB), Y2, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPAND          vector03030303<>+0(SB), Y3, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPAND          vector03030303<>+0(SB), Y4, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 384(DX)
+	VPSRLD         $0x02, Y1, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VBROADCASTI128 60(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPSRLD         $0x02, Y2, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPSRLD         $0x02, Y3, Y8
+	VPAND          vector03030303<>+0(SB), Y8, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPSRLD         $0x02, Y4, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 1152(DX)
+	VPSRLD         $0x04, Y1, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VBROADCASTI128 104(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPSRLD         $0x04, Y2, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPSRLD         $0x04, Y3, Y8
+	VPAND          vector03030303<>+0(SB), Y8, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPSRLD         $0x04, Y4, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 1920(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VBROADCASTI128 148(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2688(DX)
+	VBROADCASTI128 48(SI), Y1
+	VINSERTI128    $0x01, 48(DI), Y1, Y1
+	VBROADCASTI128 48(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 48(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 48(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y1, Y5
+	VBROADCASTI128 176(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPAND          vector03030303<>+0(SB), Y2, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPAND          vector03030303<>+0(SB), Y3, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPAND          vector03030303<>+0(SB), Y4, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 3072(DX)
+	VPSRLD         $0x02, Y1, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VBROADCASTI128 220(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPSRLD         $0x02, Y2, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPSRLD         $0x02, Y3, Y8
+	VPAND          vector03030303<>+0(SB), Y8, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPSRLD         $0x02, Y4, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 3840(DX)
+	VPSRLD         $0x04, Y1, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VBROADCASTI128 264(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPSRLD         $0x04, Y2, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPSRLD         $0x04, Y3, Y8
+	VPAND          vector03030303<>+0(SB), Y8, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPSRLD         $0x04, Y4, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 4608(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VBROADCASTI128 308(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 5376(DX)
+	VBROADCASTI128 64(SI), Y1
+	VINSERTI128    $0x01, 64(DI), Y1, Y1
+	VBROADCASTI128 64(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 64(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 64(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 64(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 64(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 64(DI)(CX*1), Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y1, Y5
+	VBROADCASTI128 192(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPAND          vector03030303<>+0(SB), Y2, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPAND          vector03030303<>+0(SB), Y3, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPAND          vector03030303<>+0(SB), Y4, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 3456(DX)
+	VPSRLD         $0x02, Y1, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VBROADCASTI128 236(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPSRLD         $0x02, Y2, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPSRLD         $0x02, Y3, Y8
+	VPAND          vector03030303<>+0(SB), Y8, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPSRLD         $0x02, Y4, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 4224(DX)
+	VPSRLD         $0x04, Y1, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VBROADCASTI128 280(R8), Y6
+	VPMADDUBSW     Y6, Y5, Y5
+	VPSRLD         $0x04, Y2, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPMADDUBSW     Y6, Y7, Y7
+	VPSRLD         $0x04, Y3, Y8
+	VPAND          vector03030303<>+0(SB), Y8, Y8
+	VPMADDUBSW     Y6, Y8, Y8
+	VPSRLD         $0x04, Y4, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPUNPCKLDQ     Y7, Y5, Y9
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y9, Y9
+	VPUNPCKLDQ     Y6, Y8, Y5
+	VPUNPCKHDQ     Y6, Y8, Y6
+	VPADDD         Y6, Y5, Y5
+	VPUNPCKHQDQ    Y5, Y9, Y6
+	VPUNPCKLQDQ    Y5, Y9, Y9
+	VPADDD         Y6, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, 4992(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VBROADCASTI128 324(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 5760(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         256(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   36(R8), Y1
+	VFMADD231PS    320(DX), Y1, Y0
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         640(DX), Y1, Y1
+	VFMADD231PS    384(DX), Y1, Y0
+	VBROADCASTSS   40(R8), Y1
+	VFMADD231PS    704(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VMULPS         1024(DX), Y1, Y1
+	VFMADD231PS    768(DX), Y1, Y0
+	VBROADCASTSS   80(R8), Y1
+	VFMADD231PS    1088(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VMULPS         1408(DX), Y1, Y1
+	VFMADD231PS    1152(DX), Y1, Y0
+	VBROADCASTSS   84(R8), Y1
+	VFMADD231PS    1472(DX), Y1, Y0
+	VBROADCASTSS   120(R8), Y1
+	VMULPS         1792(DX), Y1, Y1
+	VFMADD231PS    1536(DX), Y1, Y0
+	VBROADCASTSS   124(R8), Y1
+	VFMADD231PS    1856(DX), Y1, Y0
+	VBROADCASTSS   120(R8), Y1
+	VMULPS         2176(DX), Y1, Y1
+	VFMADD231PS    1920(DX), Y1, Y0
+	VBROADCASTSS   128(R8), Y1
+	VFMADD231PS    2240(DX), Y1, Y0
+	VBROADCASTSS   164(R8), Y1
+	VMULPS         2560(DX), Y1, Y1
+	VFMADD231PS    2304(DX), Y1, Y0
+	VBROADCASTSS   168(R8), Y1
+	VFMADD231PS    2624(DX), Y1, Y0
+	VBROADCASTSS   164(R8), Y1
+	VMULPS         2944(DX), Y1, Y1
+	VFMADD231PS    2688(DX), Y1, Y0
+	VBROADCASTSS   172(R8), Y1
+	VFMADD231PS    3008(DX), Y1, Y0
+	VBROADCASTSS   208(R8), Y1
+	VMULPS         3328(DX), Y1, Y1
+	VFMADD231PS    3072(DX), Y1, Y0
+	VBROADCASTSS   212(R8), Y1
+	VFMADD231PS    3392(DX), Y1, Y0
+	VBROADCASTSS   208(R8), Y1
+	VMULPS         3712(DX), Y1, Y1
+	VFMADD231PS    3456(DX), Y1, Y0
+	VBROADCASTSS   216(R8), Y1
+	VFMADD231PS    3776(DX), Y1, Y0
+	VBROADCASTSS   252(R8), Y1
+	VMULPS         4096(DX), Y1, Y1
+	VFMADD231PS    3840(DX), Y1, Y0
+	VBROADCASTSS   256(R8), Y1
+	VFMADD231PS    4160(DX), Y1, Y0
+	VBROADCASTSS   252(R8), Y1
+	VMULPS         4480(DX), Y1, Y1
+	VFMADD231PS    4224(DX), Y1, Y0
+	VBROADCASTSS   260(R8), Y1
+	VFMADD231PS    4544(DX), Y1, Y0
+	VBROADCASTSS   296(R8), Y1
+	VMULPS         4864(DX), Y1, Y1
+	VFMADD231PS    4608(DX), Y1, Y0
+	VBROADCASTSS   300(R8), Y1
+	VFMADD231PS    4928(DX), Y1, Y0
+	VBROADCASTSS   296(R8), Y1
+	VMULPS         5248(DX), Y1, Y1
+	VFMADD231PS    4992(DX), Y1, Y0
+	VBROADCASTSS   304(R8), Y1
+	VFMADD231PS    5312(DX), Y1, Y0
+	VBROADCASTSS   340(R8), Y1
+	VMULPS         5632(DX), Y1, Y1
+	VFMADD231PS    5376(DX), Y1, Y0
+	VBROADCASTSS   344(R8), Y1
+	VFMADD231PS    5696(DX), Y1, Y0
+	VBROADCASTSS   340(R8), Y1
+	VMULPS         6016(DX), Y1, Y1
+	VFMADD231PS    5760(DX), Y1, Y0
+	VBROADCASTSS   348(R8), Y1
+	VFMADD231PS    6080(DX), Y1, Y0
+	ADDQ           $0x00000160, R8
+	ADDQ           $0x000002a0, R9
+	ADDQ           $0x00000054, SI
+	ADDQ           $0x00000054, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ3_K(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackQ3_K(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VBROADCASTI128 94(SI), Y0
+	VINSERTI128    $0x01, 94(DI), Y0, Y0
+	VBROADCASTI128 94(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 94(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 94(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 94(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 94(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 94(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPSRLD         $0x10, Y0, Y2
+	VPSHUFB        lowHalves<>+0(SB), Y2, Y2
+	VPERMQ         $0x08, Y2, Y2
+	VCVTPH2PS      X2, Y2
+	VPSRLD         $0x10, Y3, Y3
+	VPSLLD         $0x10, Y1, Y5
+	VPOR           Y5, Y3, Y3
+	VPSRLD         $0x10, Y1, Y1
+	VPSLLD         $0x10, Y4, Y5
+	VPOR           Y5, Y1, Y1
+	VPSRLD         $0x10, Y4, Y4
+	VPSLLD         $0x10, Y0, Y0
+	VPOR           Y0, Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y0
+	VPAND          vector03030303<>+0(SB), Y4, Y5
+	VPSLLD         $0x04, Y5, Y5
+	VPOR           Y5, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y5
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 256(DX)
+	VPSRLD         $0x08, Y0, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 576(DX)
+	VPSRLD         $0x10, Y0, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 896(DX)
+	VPSRLD         $0x18, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 1216(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y0
+	VPSRLD         $0x02, Y4, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VPSLLD         $0x04, Y5, Y5
+	VPOR           Y5, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y5
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 1536(DX)
+	VPSRLD         $0x08, Y0, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 1856(DX)
+	VPSRLD         $0x10, Y0, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVDQU        Y5, 2176(DX)
+	VPSRLD         $0x18, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 2496(DX)
+	VPSRLD         $0x04, Y3, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VPSRLD         $0x04, Y4, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSLLD         $0x04, Y3, Y3
+	VPOR           Y3, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y2, Y3, Y3
+	VMOVDQU        Y3, 2816(DX)
+	VPSRLD         $0x08, Y0, Y3
+	VPAND          vector000000ff<>+0(SB), Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y2, Y3, Y3
+	VMOVDQU        Y3, 3136(DX)
+	VPSRLD         $0x10, Y0, Y3
+	VPAND          vector000000ff<>+0(SB), Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y2, Y3, Y3
+	VMOVDQU        Y3, 3456(DX)
+	VPSRLD         $0x18, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU        vector00000020<>+0(SB), Y3
+	VPSUBD         Y3, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 3776(DX)
+	VPSRLD         $0x04, Y1, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSLLD         $0x04, Y1, Y1
+	VPOR           Y1, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y1
+	VMOVDQU        vector00000020<>+0(SB), Y3
+	VPSUBD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 4096(DX)
+	VPSRLD         $0x08, Y0, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector00000020<>+0(SB), Y3
+	VPSUBD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 4416(DX)
+	VPSRLD         $0x10, Y0, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector00000020<>+0(SB), Y3
+	VPSUBD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 4736(DX)
+	VPSRLD         $0x18, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU        vector00000020<>+0(SB), Y1
+	VPSUBD         Y1, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 5056(DX)
+	VBROADCASTI128 32(SI), Y0
+	VINSERTI128    $0x01, 32(DI), Y0, Y0
+	VBROADCASTI128 32(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 32(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 32(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 (SI), Y2
+	VINSERTI128    $0x01, (DI), Y2, Y2
+	VBROADCASTI128 (SI)(AX*1), Y5
+	VINSERTI128    $0x01, (DI)(AX*1), Y5, Y5
+	VBROADCASTI128 (SI)(AX*2), Y6
+	VINSERTI128    $0x01, (DI)(AX*2), Y6, Y6
+	VBROADCASTI128 (SI)(CX*1), Y7
+	VINSERTI128    $0x01, (DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y3, Y6
+	VPSLLD         $0x02, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, (DX)
+	VPAND          vector03030303<>+0(SB), Y1, Y6
+	VPSLLD         $0x02, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 64(DX)
+	VPAND          vector03030303<>+0(SB), Y4, Y6
+	VPSLLD         $0x02, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 128(DX)
+	VPAND          vector03030303<>+0(SB), Y0, Y6
+	VPSLLD         $0x02, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 192(DX)
+	VPSRLD         $0x02, Y3, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 640(DX)
+	VPSRLD         $0x02, Y1, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 704(DX)
+	VPSRLD         $0x02, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 768(DX)
+	VPSRLD         $0x02, Y0, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 832(DX)
+	VPSRLD         $0x04, Y3, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y7, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1280(DX)
+	VPSRLD         $0x04, Y1, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y5, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1344(DX)
+	VPSRLD         $0x04, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y8, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1408(DX)
+	VPSRLD         $0x04, Y0, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y2, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1472(DX)
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSRLD         $0x01, Y7, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VMOVDQU        Y3, 1920(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y5, Y3
+	VPAND          vector04040404<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 1984(DX)
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y8, Y3
+	VPAND          vector04040404<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 2048(DX)
+	VPSRLD         $0x06, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y0, Y0
+	VPSRLD         $0x01, Y2, Y1
+	VPAND          vector04040404<>+0(SB), Y1, Y1
+	VPOR           Y1, Y0, Y0
+	VMOVDQU        Y0, 2112(DX)
+	VBROADCASTI128 48(SI), Y0
+	VINSERTI128    $0x01, 48(DI), Y0, Y0
+	VBROADCASTI128 48(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 48(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 48(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 48(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 48(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 48(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 16(SI), Y2
+	VINSERTI128    $0x01, 16(DI), Y2, Y2
+	VBROADCASTI128 16(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 16(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y3, Y6
+	VPSLLD         $0x02, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 320(DX)
+	VPAND          vector03030303<>+0(SB), Y1, Y6
+	VPSLLD         $0x02, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 384(DX)
+	VPAND          vector03030303<>+0(SB), Y4, Y6
+	VPSLLD         $0x02, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 448(DX)
+	VPAND          vector03030303<>+0(SB), Y0, Y6
+	VPSLLD         $0x02, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 512(DX)
+	VPSRLD         $0x02, Y3, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 960(DX)
+	VPSRLD         $0x02, Y1, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1024(DX)
+	VPSRLD         $0x02, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1088(DX)
+	VPSRLD         $0x02, Y0, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1152(DX)
+	VPSRLD         $0x04, Y3, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y7, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1600(DX)
+	VPSRLD         $0x04, Y1, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y5, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1664(DX)
+	VPSRLD         $0x04, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y8, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1728(DX)
+	VPSRLD         $0x04, Y0, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y2, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1792(DX)
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSRLD         $0x01, Y7, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VMOVDQU        Y3, 2240(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y5, Y3
+	VPAND          vector04040404<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 2304(DX)
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y8, Y3
+	VPAND          vector04040404<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 2368(DX)
+	VPSRLD         $0x06, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y0, Y0
+	VPSRLD         $0x01, Y2, Y1
+	VPAND          vector04040404<>+0(SB), Y1, Y1
+	VPOR           Y1, Y0, Y0
+	VMOVDQU        Y0, 2432(DX)
+	VBROADCASTI128 64(SI), Y0
+	VINSERTI128    $0x01, 64(DI), Y0, Y0
+	VBROADCASTI128 64(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 64(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 64(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 64(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 64(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 64(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 (SI), Y2
+	VINSERTI128    $0x01, (DI), Y2, Y2
+	VBROADCASTI128 (SI)(AX*1), Y5
+	VINSERTI128    $0x01, (DI)(AX*1), Y5, Y5
+	VBROADCASTI128 (SI)(AX*2), Y6
+	VINSERTI128    $0x01, (DI)(AX*2), Y6, Y6
+	VBROADCASTI128 (SI)(CX*1), Y7
+	VINSERTI128    $0x01, (DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y3, Y6
+	VPSRLD         $0x02, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2560(DX)
+	VPAND          vector03030303<>+0(SB), Y1, Y6
+	VPSRLD         $0x02, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2624(DX)
+	VPAND          vector03030303<>+0(SB), Y4, Y6
+	VPSRLD         $0x02, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2688(DX)
+	VPAND          vector03030303<>+0(SB), Y0, Y6
+	VPSRLD         $0x02, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2752(DX)
+	VPSRLD         $0x02, Y3, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3200(DX)
+	VPSRLD         $0x02, Y1, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3264(DX)
+	VPSRLD         $0x02, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3328(DX)
+	VPSRLD         $0x02, Y0, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3392(DX)
+	VPSRLD         $0x04, Y3, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x04, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3840(DX)
+	VPSRLD         $0x04, Y1, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x04, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3904(DX)
+	VPSRLD         $0x04, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x04, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3968(DX)
+	VPSRLD         $0x04, Y0, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x04, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4032(DX)
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSRLD         $0x05, Y7, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VMOVDQU        Y3, 4480(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x05, Y5, Y3
+	VPAND          vector04040404<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 4544(DX)
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x05, Y8, Y3
+	VPAND          vector04040404<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 4608(DX)
+	VPSRLD         $0x06, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y0, Y0
+	VPSRLD         $0x05, Y2, Y1
+	VPAND          vector04040404<>+0(SB), Y1, Y1
+	VPOR           Y1, Y0, Y0
+	VMOVDQU        Y0, 4672(DX)
+	VBROADCASTI128 80(SI), Y0
+	VINSERTI128    $0x01, 80(DI), Y0, Y0
+	VBROADCASTI128 80(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 80(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 80(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 80(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 80(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 80(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 16(SI), Y2
+	VINSERTI128    $0x01, 16(DI), Y2, Y2
+	VBROADCASTI128 16(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 16(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y3, Y6
+	VPSRLD         $0x02, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2880(DX)
+	VPAND          vector03030303<>+0(SB), Y1, Y6
+	VPSRLD         $0x02, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2944(DX)
+	VPAND          vector03030303<>+0(SB), Y4, Y6
+	VPSRLD         $0x02, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3008(DX)
+	VPAND          vector03030303<>+0(SB), Y0, Y6
+	VPSRLD         $0x02, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3072(DX)
+	VPSRLD         $0x02, Y3, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3520(DX)
+	VPSRLD         $0x02, Y1, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3584(DX)
+	VPSRLD         $0x02, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3648(DX)
+	VPSRLD         $0x02, Y0, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3712(DX)
+	VPSRLD         $0x04, Y3, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x04, Y7, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4160(DX)
+	VPSRLD         $0x04, Y1, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x04, Y5, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4224(DX)
+	VPSRLD         $0x04, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x04, Y8, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4288(DX)
+	VPSRLD         $0x04, Y0, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSRLD         $0x04, Y2, Y9
+	VPAND          vector04040404<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4352(DX)
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSRLD         $0x05, Y7, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VMOVDQU        Y3, 4800(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x05, Y5, Y3
+	VPAND          vector04040404<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 4864(DX)
+	VPSRLD         $0x06, Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x05, Y8, Y3
+	VPAND          vector04040404<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 4928(DX)
+	VPSRLD         $0x06, Y0, Y0
+	VPAND          vector03030303<>+0(SB), Y0, Y0
+	VPSRLD         $0x05, Y2, Y1
+	VPAND          vector04040404<>+0(SB), Y1, Y1
+	VPOR           Y1, Y0, Y0
+	VMOVDQU        Y0, 4992(DX)
+	ADDQ           $0x00001400, DX
+	ADDQ           $0x0000006e, SI
+	ADDQ           $0x0000006e, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA vector04040404<>+0(SB)/8, $0x0404040404040404
+DATA vector04040404<>+8(SB)/8, $0x0404040404040404
+DATA vector04040404<>+16(SB)/8, $0x0404040404040404
+DATA vector04040404<>+24(SB)/8, $0x0404040404040404
+DATA vector04040404<>+32(SB)/8, $0x0404040404040404
+DATA vector04040404<>+40(SB)/8, $0x0404040404040404
+DATA vector04040404<>+48(SB)/8, $0x0404040404040404
+DATA vector04040404<>+56(SB)/8, $0x0404040404040404
+GLOBL vector04040404<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000020<>+0(SB)/8, $0x0000002000000020
+DATA vector00000020<>+8(SB)/8, $0x0000002000000020
+DATA vector00000020<>+16(SB)/8, $0x0000002000000020
+DATA vector00000020<>+24(SB)/8, $0x0000002000000020
+DATA vector00000020<>+32(SB)/8, $0x0000002000000020
+DATA vector00000020<>+40(SB)/8, $0x0000002000000020
+DATA vector00000020<>+48(SB)/8, $0x0000002000000020
+DATA vector00000020<>+56(SB)/8, $0x0000002000000020
+GLOBL vector00000020<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotQ3_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotQ3_K(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VBROADCASTI128 94(SI), Y1
+	VINSERTI128    $0x01, 94(DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 94(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 94(DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 94(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 94(DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 94(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 94(DI)(CX*1), Y4, Y4
+	PREFETCHT0     192(R9)
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPUNPCKLDQ     Y4, Y3, Y2
+	VPUNPCKHDQ     Y4, Y3, Y3
+	VPUNPCKLQDQ    Y2, Y5, Y4
+	VPUNPCKHQDQ    Y2, Y5, Y2
+	VPUNPCKLQDQ    Y3, Y1, Y5
+	VPUNPCKHQDQ    Y3, Y1, Y1
+	VPSRLD         $0x10, Y1, Y3
+	VPSHUFB        lowHalves<>+0(SB), Y3, Y3
+	VPERMQ         $0x08, Y3, Y3
+	VCVTPH2PS      X3, Y3
+	VPSRLD         $0x10, Y4, Y4
+	VPSLLD         $0x10, Y2, Y6
+	VPOR           Y6, Y4, Y4
+	VPSRLD         $0x10, Y2, Y2
+	VPSLLD         $0x10, Y5, Y6
+	VPOR           Y6, Y2, Y2
+	VPSRLD         $0x10, Y5, Y5
+	VPSLLD         $0x10, Y1, Y1
+	VPOR           Y1, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y1
+	VPAND          vector03030303<>+0(SB), Y5, Y6
+	VPSLLD         $0x04, Y6, Y6
+	VPOR           Y6, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y6
+	VMOVDQU        vector00000020<>+0(SB), Y7
+	VPSUBD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y3, Y6, Y6
+	VMOVDQU        Y6, 256(DX)
+	VPSRLD         $0x08, Y1, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VMOVDQU        vector00000020<>+0(SB), Y7
+	VPSUBD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y3, Y6, Y6
+	VMOVDQU        Y6, 576(DX)
+	VPSRLD         $0x10, Y1, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VMOVDQU        vector00000020<>+0(SB), Y7
+	VPSUBD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y3, Y6, Y6
+	VMOVDQU        Y6, 896(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 1216(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y1
+	VPSRLD         $0x02, Y5, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x04, Y6, Y6
+	VPOR           Y6, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y6
+	VMOVDQU        vector00000020<>+0(SB), Y7
+	VPSUBD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y3, Y6, Y6
+	VMOVDQU        Y6, 1536(DX)
+	VPSRLD         $0x08, Y1, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VMOVDQU        vector00000020<>+0(SB), Y7
+	VPSUBD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y3, Y6, Y6
+	VMOVDQU        Y6, 1856(DX)
+	VPSRLD         $0x10, Y1, Y6
+	VPAND          vector000000ff<>+0(SB), Y6, Y6
+	VMOVDQU        vector00000020<>+0(SB), Y7
+	VPSUBD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y3, Y6, Y6
+	VMOVDQU        Y6, 2176(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 2496(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x04, Y5, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPSLLD         $0x04, Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y3, Y4, Y4
+	VMOVDQU        Y4, 2816(DX)
+	VPSRLD         $0x08, Y1, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y3, Y4, Y4
+	VMOVDQU        Y4, 3136(DX)
+	VPSRLD         $0x10, Y1, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VMOVDQU        vector00000020<>+0(SB), Y6
+	VPSUBD         Y6, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y3, Y4, Y4
+	VMOVDQU        Y4, 3456(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 3776(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x06, Y5, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPSLLD         $0x04, Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 4096(DX)
+	VPSRLD         $0x08, Y1, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 4416(DX)
+	VPSRLD         $0x10, Y1, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 4736(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector00000020<>+0(SB), Y2
+	VPSUBD         Y2, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 5056(DX)
+	VBROADCASTI128 32(SI), Y1
+	VINSERTI128    $0x01, 32(DI), Y1, Y1
+	PREFETCHT0     256(R9)
+	VBROADCASTI128 32(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y2, Y2
+	PREFETCHT0     320(R9)
+	VBROADCASTI128 32(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y3, Y3
+	PREFETCHT0     384(R9)
+	VBROADCASTI128 32(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y4, Y4
+	PREFETCHT0     448(R9)
+	VBROADCASTI128 (SI), Y5
+	VINSERTI128    $0x01, (DI), Y5, Y5
+	PREFETCHT0     512(R9)
+	VBROADCASTI128 (SI)(AX*1), Y6
+	VINSERTI128    $0x01, (DI)(AX*1), Y6, Y6
+	PREFETCHT0     576(R9)
+	VBROADCASTI128 (SI)(AX*2), Y7
+	VINSERTI128    $0x01, (DI)(AX*2), Y7, Y7
+	PREFETCHT0     640(R9)
+	VBROADCASTI128 (SI)(CX*1), Y8
+	VINSERTI128    $0x01, (DI)(CX*1), Y8, Y8
+	PREFETCHT0     704(R9)
+	VPAND          vector03030303<>+0(SB), Y1, Y9
+	VPSLLD         $0x02, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 (R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPAND          vector03030303<>+0(SB), Y2, Y11
+	VPSLLD         $0x02, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPAND          vector03030303<>+0(SB), Y3, Y12
+	VPSLLD         $0x02, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPAND          vector03030303<>+0(SB), Y4, Y13
+	VPSLLD         $0x02, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   36(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, (DX)
+	VPSRLD         $0x02, Y1, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPSLLD         $0x01, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 44(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPSRLD         $0x02, Y2, Y11
+	VPAND          vector03030303<>+0(SB), Y11, Y11
+	VPSLLD         $0x01, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPSRLD         $0x02, Y3, Y12
+	VPAND          vector03030303<>+0(SB), Y12, Y12
+	VPSLLD         $0x01, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPSRLD         $0x02, Y4, Y13
+	VPAND          vector03030303<>+0(SB), Y13, Y13
+	VPSLLD         $0x01, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   80(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 640(DX)
+	VPSRLD         $0x04, Y1, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPAND          vector04040404<>+0(SB), Y5, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 88(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPSRLD         $0x04, Y2, Y11
+	VPAND          vector03030303<>+0(SB), Y11, Y11
+	VPAND          vector04040404<>+0(SB), Y6, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPSRLD         $0x04, Y3, Y12
+	VPAND          vector03030303<>+0(SB), Y12, Y12
+	VPAND          vector04040404<>+0(SB), Y7, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPSRLD         $0x04, Y4, Y13
+	VPAND          vector03030303<>+0(SB), Y13, Y13
+	VPAND          vector04040404<>+0(SB), Y8, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   124(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 1280(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y5, Y5
+	VPAND          vector04040404<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 132(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPSRLD         $0x01, Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSRLD         $0x01, Y7, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPSRLD         $0x01, Y8, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   168(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1920(DX)
+	VBROADCASTI128 48(SI), Y1
+	VINSERTI128    $0x01, 48(DI), Y1, Y1
+	PREFETCHT0     768(R9)
+	VBROADCASTI128 48(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
+	PREFETCHT0     832(R9)
+	VBROADCASTI128 48(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 48(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPAND          vector03030303<>+0(SB), Y1, Y9
+	VPSLLD         $0x02, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 16(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPAND          vector03030303<>+0(SB), Y2, Y11
+	VPSLLD         $0x02, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPAND          vector03030303<>+0(SB), Y3, Y12
+	VPSLLD         $0x02, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPAND          vector03030303<>+0(SB), Y4, Y13
+	VPSLLD         $0x02, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   40(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 320(DX)
+	VPSRLD         $0x02, Y1, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPSLLD         $0x01, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 60(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPSRLD         $0x02, Y2, Y11
+	VPAND          vector03030303<>+0(SB), Y11, Y11
+	VPSLLD         $0x01, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPSRLD         $0x02, Y3, Y12
+	VPAND          vector03030303<>+0(SB), Y12, Y12
+	VPSLLD         $0x01, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPSRLD         $0x02, Y4, Y13
+	VPAND          vector03030303<>+0(SB), Y13, Y13
+	VPSLLD         $0x01, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   84(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 960(DX)
+	VPSRLD         $0x04, Y1, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPAND          vector04040404<>+0(SB), Y5, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 104(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPSRLD         $0x04, Y2, Y11
+	VPAND          vector03030303<>+0(SB), Y11, Y11
+	VPAND          vector04040404<>+0(SB), Y6, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPSRLD         $0x04, Y3, Y12
+	VPAND          vector03030303<>+0(SB), Y12, Y12
+	VPAND          vector04040404<>+0(SB), Y7, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPSRLD         $0x04, Y4, Y13
+	VPAND          vector03030303<>+0(SB), Y13, Y13
+	VPAND          vector04040404<>+0(SB), Y8, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   128(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 1600(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y5, Y5
+	VPAND          vector04040404<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 148(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPSRLD         $0x01, Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSRLD         $0x01, Y7, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPSRLD         $0x01, Y8, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   172(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2240(DX)
+	VBROADCASTI128 64(SI), Y1
+	VINSERTI128    $0x01, 64(DI), Y1, Y1
+	VBROADCASTI128 64(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 64(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 64(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 64(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 64(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 64(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 (SI), Y5
+	VINSERTI128    $0x01, (DI), Y5, Y5
+	VBROADCASTI128 (SI)(AX*1), Y6
+	VINSERTI128    $0x01, (DI)(AX*1), Y6, Y6
+	VBROADCASTI128 (SI)(AX*2), Y7
+	VINSERTI128    $0x01, (DI)(AX*2), Y7, Y7
+	VBROADCASTI128 (SI)(CX*1), Y8
+	VINSERTI128    $0x01, (DI)(CX*1), Y8, Y8
+	VPAND          vector03030303<>+0(SB), Y1, Y9
+	VPSRLD         $0x02, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 176(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPAND          vector03030303<>+0(SB), Y2, Y11
+	VPSRLD         $0x02, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPAND          vector03030303<>+0(SB), Y3, Y12
+	VPSRLD         $0x02, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPAND          vector03030303<>+0(SB), Y4, Y13
+	VPSRLD         $0x02, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   212(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 2560(DX)
+	VPSRLD         $0x02, Y1, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPSRLD         $0x03, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 220(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPSRLD         $0x02, Y2, Y11
+	VPAND          vector03030303<>+0(SB), Y11, Y11
+	VPSRLD         $0x03, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPSRLD         $0x02, Y3, Y12
+	VPAND          vector03030303<>+0(SB), Y12, Y12
+	VPSRLD         $0x03, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPSRLD         $0x02, Y4, Y13
+	VPAND          vector03030303<>+0(SB), Y13, Y13
+	VPSRLD         $0x03, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   256(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 3200(DX)
+	VPSRLD         $0x04, Y1, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPSRLD         $0x04, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 264(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPSRLD         $0x04, Y2, Y11
+	VPAND          vector03030303<>+0(SB), Y11, Y11
+	VPSRLD         $0x04, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPSRLD         $0x04, Y3, Y12
+	VPAND          vector03030303<>+0(SB), Y12, Y12
+	VPSRLD         $0x04, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPSRLD         $0x04, Y4, Y13
+	VPAND          vector03030303<>+0(SB), Y13, Y13
+	VPSRLD         $0x04, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   300(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 3840(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x05, Y5, Y5
+	VPAND          vector04040404<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 308(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPSRLD         $0x05, Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSRLD         $0x05, Y7, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPSRLD         $0x05, Y8, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   344(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4480(DX)
+	VBROADCASTI128 80(SI), Y1
+	VINSERTI128    $0x01, 80(DI), Y1, Y1
+	VBROADCASTI128 80(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 80(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 80(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 80(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 80(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 80(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPAND          vector03030303<>+0(SB), Y1, Y9
+	VPSRLD         $0x02, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 192(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPAND          vector03030303<>+0(SB), Y2, Y11
+	VPSRLD         $0x02, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPAND          vector03030303<>+0(SB), Y3, Y12
+	VPSRLD         $0x02, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPAND          vector03030303<>+0(SB), Y4, Y13
+	VPSRLD         $0x02, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   216(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 2880(DX)
+	VPSRLD         $0x02, Y1, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPSRLD         $0x03, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 236(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPSRLD         $0x02, Y2, Y11
+	VPAND          vector03030303<>+0(SB), Y11, Y11
+	VPSRLD         $0x03, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPSRLD         $0x02, Y3, Y12
+	VPAND          vector03030303<>+0(SB), Y12, Y12
+	VPSRLD         $0x03, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPSRLD         $0x02, Y4, Y13
+	VPAND          vector03030303<>+0(SB), Y13, Y13
+	VPSRLD         $0x03, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   260(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 3520(DX)
+	VPSRLD         $0x04, Y1, Y9
+	VPAND          vector03030303<>+0(SB), Y9, Y9
+	VPSRLD         $0x04, Y5, Y10
+	VPAND          vector04040404<>+0(SB), Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VBROADCASTI128 280(R8), Y10
+	VPMADDUBSW     Y10, Y9, Y9
+	VPSRLD         $0x04, Y2, Y11
+	VPAND          vector03030303<>+0(SB), Y11, Y11
+	VPSRLD         $0x04, Y6, Y12
+	VPAND          vector04040404<>+0(SB), Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     Y10, Y11, Y11
+	VPSRLD         $0x04, Y3, Y12
+	VPAND          vector03030303<>+0(SB), Y12, Y12
+	VPSRLD         $0x04, Y7, Y13
+	VPAND          vector04040404<>+0(SB), Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     Y10, Y12, Y12
+	VPSRLD         $0x04, Y4, Y13
+	VPAND          vector03030303<>+0(SB), Y13, Y13
+	VPSRLD         $0x04, Y8, Y14
+	VPAND          vector04040404<>+0(SB), Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     Y10, Y13, Y10
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
+	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
+	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
+	VPUNPCKLDQ     Y11, Y9, Y13
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y10, Y12, Y9
+	VPUNPCKHDQ     Y10, Y12, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKHQDQ    Y9, Y13, Y10
+	VPUNPCKLQDQ    Y9, Y13, Y13
+	VPADDD         Y10, Y13, Y13
+	VPBROADCASTD   304(R8), Y9
+	VPADDD         Y9, Y13, Y13
+	VCVTDQ2PS      Y13, Y13
+	VMOVDQU        Y13, 4160(DX)
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03030303<>+0(SB), Y1, Y1
+	VPSRLD         $0x05, Y5, Y5
+	VPAND          vector04040404<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 324(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03030303<>+0(SB), Y2, Y2
+	VPSRLD         $0x05, Y6, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03030303<>+0(SB), Y3, Y3
+	VPSRLD         $0x05, Y7, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPSRLD         $0x05, Y8, Y6
+	VPAND          vector04040404<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   348(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4800(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         256(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         576(DX), Y1, Y1
+	VFMADD231PS    320(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VMULPS         896(DX), Y1, Y1
+	VFMADD231PS    640(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VMULPS         1216(DX), Y1, Y1
+	VFMADD231PS    960(DX), Y1, Y0
+	VBROADCASTSS   120(R8), Y1
+	VMULPS         1536(DX), Y1, Y1
+	VFMADD231PS    1280(DX), Y1, Y0
+	VBROADCASTSS   120(R8), Y1
+	VMULPS         1856(DX), Y1, Y1
+	VFMADD231PS    1600(DX), Y1, Y0
+	VBROADCASTSS   164(R8), Y1
+	VMULPS         2176(DX), Y1, Y1
+	VFMADD231PS    1920(DX), Y1, Y0
+	VBROADCASTSS   164(R8), Y1
+	VMULPS         2496(DX), Y1, Y1
+	VFMADD231PS    2240(DX), Y1, Y0
+	VBROADCASTSS   208(R8), Y1
+	VMULPS         2816(DX), Y1, Y1
+	VFMADD231PS    2560(DX), Y1, Y0
+	VBROADCASTSS   208(R8), Y1
+	VMULPS         3136(DX), Y1, Y1
+	VFMADD231PS    2880(DX), Y1, Y0
+	VBROADCASTSS   252(R8), Y1
+	VMULPS         3456(DX), Y1, Y1
+	VFMADD231PS    3200(DX), Y1, Y0
+	VBROADCASTSS   252(R8), Y1
+	VMULPS         3776(DX), Y1, Y1
+	VFMADD231PS    3520(DX), Y1, Y0
+	VBROADCASTSS   296(R8), Y1
+	VMULPS         4096(DX), Y1, Y1
+	VFMADD231PS    3840(DX), Y1, Y0
+	VBROADCASTSS   296(R8), Y1
+	VMULPS         4416(DX), Y1, Y1
+	VFMADD231PS    4160(DX), Y1, Y0
+	VBROADCASTSS   340(R8), Y1
+	VMULPS         4736(DX), Y1, Y1
+	VFMADD231PS    4480(DX), Y1, Y0
+	VBROADCASTSS   340(R8), Y1
+	VMULPS         5056(DX), Y1, Y1
+	VFMADD231PS    4800(DX), Y1, Y0
+	ADDQ           $0x00000160, R8
+	ADDQ           $0x00000370, R9
+	ADDQ           $0x0000006e, SI
+	ADDQ           $0x0000006e, DI
 	DECQ           BX
 	JNZ            block
 	VMOVUPS        Y0, (R10)
@@ -6220,16 +10081,6 @@ block:
 	VZEROUPPER
 	RET
 
-DATA vector000000ff<>+0(SB)/8, $0x000000ff000000ff
-DATA vector000000ff<>+8(SB)/8, $0x000000ff000000ff
-DATA vector000000ff<>+16(SB)/8, $0x000000ff000000ff
-DATA vector000000ff<>+24(SB)/8, $0x000000ff000000ff
-DATA vector000000ff<>+32(SB)/8, $0x000000ff000000ff
-DATA vector000000ff<>+40(SB)/8, $0x000000ff000000ff
-DATA vector000000ff<>+48(SB)/8, $0x000000ff000000ff
-DATA vector000000ff<>+56(SB)/8, $0x000000ff000000ff
-GLOBL vector000000ff<>(SB), RODATA|NOPTR, $64
-
 DATA vector3f3f3f3f<>+0(SB)/8, $0x3f3f3f3f3f3f3f3f
 DATA vector3f3f3f3f<>+8(SB)/8, $0x3f3f3f3f3f3f3f3f
 DATA vector3f3f3f3f<>+16(SB)/8, $0x3f3f3f3f3f3f3f3f
@@ -6249,26 +10100,6 @@ DATA vector30303030<>+40(SB)/8, $0x3030303030303030
 DATA vector30303030<>+48(SB)/8, $0x3030303030303030
 DATA vector30303030<>+56(SB)/8, $0x3030303030303030
 GLOBL vector30303030<>(SB), RODATA|NOPTR, $64
-
-DATA vector80000000<>+0(SB)/8, $0x8000000080000000
-DATA vector80000000<>+8(SB)/8, $0x8000000080000000
-DATA vector80000000<>+16(SB)/8, $0x8000000080000000
-DATA vector80000000<>+24(SB)/8, $0x8000000080000000
-DATA vector80000000<>+32(SB)/8, $0x8000000080000000
-DATA vector80000000<>+40(SB)/8, $0x8000000080000000
-DATA vector80000000<>+48(SB)/8, $0x8000000080000000
-DATA vector80000000<>+56(SB)/8, $0x8000000080000000
-GLOBL vector80000000<>(SB), RODATA|NOPTR, $64
-
-DATA lowHalves<>+0(SB)/8, $0x0d0c090805040100
-DATA lowHalves<>+8(SB)/8, $0x8080808080808080
-DATA lowHalves<>+16(SB)/8, $0x0d0c090805040100
-DATA lowHalves<>+24(SB)/8, $0x8080808080808080
-DATA lowHalves<>+32(SB)/8, $0x0d0c090805040100
-DATA lowHalves<>+40(SB)/8, $0x8080808080808080
-DATA lowHalves<>+48(SB)/8, $0x0d0c090805040100
-DATA lowHalves<>+56(SB)/8, $0x8080808080808080
-GLOBL lowHalves<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ4_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -6852,6 +10683,1715 @@ block:
 	ADDQ           $0x00000480, R9
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ5_K(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackQ5_K(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VBROADCASTI128 (SI), Y0
+	VINSERTI128    $0x01, (DI), Y0, Y0
+	VBROADCASTI128 (SI)(AX*1), Y1
+	VINSERTI128    $0x01, (DI)(AX*1), Y1, Y1
+	VBROADCASTI128 (SI)(AX*2), Y2
+	VINSERTI128    $0x01, (DI)(AX*2), Y2, Y2
+	VBROADCASTI128 (SI)(CX*1), Y3
+	VINSERTI128    $0x01, (DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPSHUFB        lowHalves<>+0(SB), Y3, Y2
+	VPERMQ         $0x08, Y2, Y2
+	VCVTPH2PS      X2, Y2
+	VPSRLD         $0x10, Y3, Y3
+	VPSHUFB        lowHalves<>+0(SB), Y3, Y3
+	VPERMQ         $0x08, Y3, Y3
+	VCVTPH2PS      X3, Y3
+	VPXOR          vector80000000<>+0(SB), Y3, Y3
+	VPAND          vector3f3f3f3f<>+0(SB), Y1, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y6
+	VPSRLD         $0x02, Y1, Y1
+	VPAND          vector30303030<>+0(SB), Y1, Y1
+	VPOR           Y1, Y6, Y6
+	VPAND          vector3f3f3f3f<>+0(SB), Y4, Y1
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VPSRLD         $0x02, Y4, Y4
+	VPAND          vector30303030<>+0(SB), Y4, Y4
+	VPOR           Y4, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y5, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 512(DX)
+	VPAND          vector000000ff<>+0(SB), Y1, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y3, Y4, Y4
+	VMOVDQU        Y4, 576(DX)
+	VPSRLD         $0x08, Y5, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 1152(DX)
+	VPSRLD         $0x08, Y1, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y3, Y4, Y4
+	VMOVDQU        Y4, 1216(DX)
+	VPSRLD         $0x10, Y5, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 1792(DX)
+	VPSRLD         $0x10, Y1, Y4
+	VPAND          vector000000ff<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y3, Y4, Y4
+	VMOVDQU        Y4, 1856(DX)
+	VPSRLD         $0x18, Y5, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 2432(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 2496(DX)
+	VPAND          vector000000ff<>+0(SB), Y6, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 3072(DX)
+	VPAND          vector000000ff<>+0(SB), Y0, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 3136(DX)
+	VPSRLD         $0x08, Y6, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 3712(DX)
+	VPSRLD         $0x08, Y0, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 3776(DX)
+	VPSRLD         $0x10, Y6, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 4352(DX)
+	VPSRLD         $0x10, Y0, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 4416(DX)
+	VPSRLD         $0x18, Y6, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 4992(DX)
+	VPSRLD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y3, Y0, Y0
+	VMOVDQU        Y0, 5056(DX)
+	VBROADCASTI128 16(SI), Y0
+	VINSERTI128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTI128 16(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 16(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 16(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 48(SI), Y2
+	VINSERTI128    $0x01, 48(DI), Y2, Y2
+	VBROADCASTI128 48(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 48(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 48(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 48(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 48(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 48(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y6
+	VPSLLD         $0x04, Y3, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, (DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y6
+	VPSLLD         $0x04, Y1, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 64(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y6
+	VPSLLD         $0x04, Y4, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 128(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPSLLD         $0x04, Y0, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 192(DX)
+	VPSRLD         $0x04, Y7, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD         $0x03, Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y6, Y6
+	VMOVDQU        Y6, 640(DX)
+	VPSRLD         $0x04, Y5, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSLLD         $0x03, Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y1, Y1
+	VPOR           Y1, Y3, Y3
+	VMOVDQU        Y3, 704(DX)
+	VPSRLD         $0x04, Y8, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x03, Y4, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 768(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x03, Y0, Y0
+	VPAND          vector10101010<>+0(SB), Y0, Y0
+	VPOR           Y0, Y1, Y1
+	VMOVDQU        Y1, 832(DX)
+	VBROADCASTI128 32(SI), Y0
+	VINSERTI128    $0x01, 32(DI), Y0, Y0
+	VBROADCASTI128 32(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 32(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 32(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 64(SI), Y2
+	VINSERTI128    $0x01, 64(DI), Y2, Y2
+	VBROADCASTI128 64(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 64(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 64(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 64(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 64(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 64(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y6
+	VPSLLD         $0x04, Y3, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 256(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y6
+	VPSLLD         $0x04, Y1, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 320(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y6
+	VPSLLD         $0x04, Y4, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 384(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPSLLD         $0x04, Y0, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 448(DX)
+	VPSRLD         $0x04, Y7, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD         $0x03, Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y6, Y6
+	VMOVDQU        Y6, 896(DX)
+	VPSRLD         $0x04, Y5, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSLLD         $0x03, Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y1, Y1
+	VPOR           Y1, Y3, Y3
+	VMOVDQU        Y3, 960(DX)
+	VPSRLD         $0x04, Y8, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x03, Y4, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 1024(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x03, Y0, Y0
+	VPAND          vector10101010<>+0(SB), Y0, Y0
+	VPOR           Y0, Y1, Y1
+	VMOVDQU        Y1, 1088(DX)
+	VBROADCASTI128 16(SI), Y0
+	VINSERTI128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTI128 16(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 16(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 16(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 80(SI), Y2
+	VINSERTI128    $0x01, 80(DI), Y2, Y2
+	VBROADCASTI128 80(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 80(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 80(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 80(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 80(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 80(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y6
+	VPSLLD         $0x02, Y3, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1280(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y6
+	VPSLLD         $0x02, Y1, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1344(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y6
+	VPSLLD         $0x02, Y4, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1408(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPSLLD         $0x02, Y0, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1472(DX)
+	VPSRLD         $0x04, Y7, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y6, Y6
+	VMOVDQU        Y6, 1920(DX)
+	VPSRLD         $0x04, Y5, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSLLD         $0x01, Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y1, Y1
+	VPOR           Y1, Y3, Y3
+	VMOVDQU        Y3, 1984(DX)
+	VPSRLD         $0x04, Y8, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x01, Y4, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 2048(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x01, Y0, Y0
+	VPAND          vector10101010<>+0(SB), Y0, Y0
+	VPOR           Y0, Y1, Y1
+	VMOVDQU        Y1, 2112(DX)
+	VBROADCASTI128 32(SI), Y0
+	VINSERTI128    $0x01, 32(DI), Y0, Y0
+	VBROADCASTI128 32(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 32(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 32(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 96(SI), Y2
+	VINSERTI128    $0x01, 96(DI), Y2, Y2
+	VBROADCASTI128 96(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 96(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 96(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 96(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 96(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 96(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y6
+	VPSLLD         $0x02, Y3, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1536(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y6
+	VPSLLD         $0x02, Y1, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1600(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y6
+	VPSLLD         $0x02, Y4, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1664(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPSLLD         $0x02, Y0, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 1728(DX)
+	VPSRLD         $0x04, Y7, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD         $0x01, Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y6, Y6
+	VMOVDQU        Y6, 2176(DX)
+	VPSRLD         $0x04, Y5, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSLLD         $0x01, Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y1, Y1
+	VPOR           Y1, Y3, Y3
+	VMOVDQU        Y3, 2240(DX)
+	VPSRLD         $0x04, Y8, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x01, Y4, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 2304(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x01, Y0, Y0
+	VPAND          vector10101010<>+0(SB), Y0, Y0
+	VPOR           Y0, Y1, Y1
+	VMOVDQU        Y1, 2368(DX)
+	VBROADCASTI128 16(SI), Y0
+	VINSERTI128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTI128 16(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 16(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 16(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 112(SI), Y2
+	VINSERTI128    $0x01, 112(DI), Y2, Y2
+	VBROADCASTI128 112(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 112(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 112(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 112(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 112(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 112(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y3, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2560(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y6
+	VPAND          vector10101010<>+0(SB), Y1, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2624(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y4, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2688(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPAND          vector10101010<>+0(SB), Y0, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2752(DX)
+	VPSRLD         $0x04, Y7, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD         $0x01, Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y6, Y6
+	VMOVDQU        Y6, 3200(DX)
+	VPSRLD         $0x04, Y5, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD         $0x01, Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y1, Y1
+	VPOR           Y1, Y3, Y3
+	VMOVDQU        Y3, 3264(DX)
+	VPSRLD         $0x04, Y8, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y4, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 3328(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y0, Y0
+	VPAND          vector10101010<>+0(SB), Y0, Y0
+	VPOR           Y0, Y1, Y1
+	VMOVDQU        Y1, 3392(DX)
+	VBROADCASTI128 32(SI), Y0
+	VINSERTI128    $0x01, 32(DI), Y0, Y0
+	VBROADCASTI128 32(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 32(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 32(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 128(SI), Y2
+	VINSERTI128    $0x01, 128(DI), Y2, Y2
+	VBROADCASTI128 128(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 128(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 128(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 128(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 128(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 128(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y3, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2816(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y6
+	VPAND          vector10101010<>+0(SB), Y1, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2880(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y4, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 2944(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPAND          vector10101010<>+0(SB), Y0, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3008(DX)
+	VPSRLD         $0x04, Y7, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD         $0x01, Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y6, Y6
+	VMOVDQU        Y6, 3456(DX)
+	VPSRLD         $0x04, Y5, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD         $0x01, Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y1, Y1
+	VPOR           Y1, Y3, Y3
+	VMOVDQU        Y3, 3520(DX)
+	VPSRLD         $0x04, Y8, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y4, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 3584(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y0, Y0
+	VPAND          vector10101010<>+0(SB), Y0, Y0
+	VPOR           Y0, Y1, Y1
+	VMOVDQU        Y1, 3648(DX)
+	VBROADCASTI128 16(SI), Y0
+	VINSERTI128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTI128 16(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 16(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 16(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 144(SI), Y2
+	VINSERTI128    $0x01, 144(DI), Y2, Y2
+	VBROADCASTI128 144(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 144(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 144(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 144(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 144(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 144(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y6
+	VPSRLD         $0x02, Y3, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3840(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y6
+	VPSRLD         $0x02, Y1, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3904(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y6
+	VPSRLD         $0x02, Y4, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 3968(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPSRLD         $0x02, Y0, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4032(DX)
+	VPSRLD         $0x04, Y7, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y6, Y6
+	VMOVDQU        Y6, 4480(DX)
+	VPSRLD         $0x04, Y5, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD         $0x03, Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y1, Y1
+	VPOR           Y1, Y3, Y3
+	VMOVDQU        Y3, 4544(DX)
+	VPSRLD         $0x04, Y8, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x03, Y4, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 4608(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x03, Y0, Y0
+	VPAND          vector10101010<>+0(SB), Y0, Y0
+	VPOR           Y0, Y1, Y1
+	VMOVDQU        Y1, 4672(DX)
+	VBROADCASTI128 32(SI), Y0
+	VINSERTI128    $0x01, 32(DI), Y0, Y0
+	VBROADCASTI128 32(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 32(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 32(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VBROADCASTI128 160(SI), Y2
+	VINSERTI128    $0x01, 160(DI), Y2, Y2
+	VBROADCASTI128 160(SI)(AX*1), Y5
+	VINSERTI128    $0x01, 160(DI)(AX*1), Y5, Y5
+	VBROADCASTI128 160(SI)(AX*2), Y6
+	VINSERTI128    $0x01, 160(DI)(AX*2), Y6, Y6
+	VBROADCASTI128 160(SI)(CX*1), Y7
+	VINSERTI128    $0x01, 160(DI)(CX*1), Y7, Y7
+	VPUNPCKLDQ     Y5, Y2, Y8
+	VPUNPCKHDQ     Y5, Y2, Y2
+	VPUNPCKLDQ     Y7, Y6, Y5
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPUNPCKLQDQ    Y5, Y8, Y7
+	VPUNPCKHQDQ    Y5, Y8, Y5
+	VPUNPCKLQDQ    Y6, Y2, Y8
+	VPUNPCKHQDQ    Y6, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y6
+	VPSRLD         $0x02, Y3, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4096(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y6
+	VPSRLD         $0x02, Y1, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4160(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y6
+	VPSRLD         $0x02, Y4, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4224(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPSRLD         $0x02, Y0, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y6, Y6
+	VMOVDQU        Y6, 4288(DX)
+	VPSRLD         $0x04, Y7, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD         $0x03, Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y6, Y6
+	VMOVDQU        Y6, 4736(DX)
+	VPSRLD         $0x04, Y5, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD         $0x03, Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y1, Y1
+	VPOR           Y1, Y3, Y3
+	VMOVDQU        Y3, 4800(DX)
+	VPSRLD         $0x04, Y8, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x03, Y4, Y3
+	VPAND          vector10101010<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        Y1, 4864(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x03, Y0, Y0
+	VPAND          vector10101010<>+0(SB), Y0, Y0
+	VPOR           Y0, Y1, Y1
+	VMOVDQU        Y1, 4928(DX)
+	ADDQ           $0x00001400, DX
+	ADDQ           $0x000000b0, SI
+	ADDQ           $0x000000b0, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2DotQ5_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotQ5_K(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VBROADCASTI128 (SI), Y1
+	VINSERTI128    $0x01, (DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 (SI)(AX*1), Y2
+	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 (SI)(AX*2), Y3
+	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 (SI)(CX*1), Y4
+	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
+	PREFETCHT0     192(R9)
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPUNPCKLDQ     Y4, Y3, Y2
+	VPUNPCKHDQ     Y4, Y3, Y3
+	VPUNPCKLQDQ    Y2, Y5, Y4
+	VPUNPCKHQDQ    Y2, Y5, Y2
+	VPUNPCKLQDQ    Y3, Y1, Y5
+	VPUNPCKHQDQ    Y3, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y4, Y3
+	VPERMQ         $0x08, Y3, Y3
+	VCVTPH2PS      X3, Y3
+	VPSRLD         $0x10, Y4, Y4
+	VPSHUFB        lowHalves<>+0(SB), Y4, Y4
+	VPERMQ         $0x08, Y4, Y4
+	VCVTPH2PS      X4, Y4
+	VPXOR          vector80000000<>+0(SB), Y4, Y4
+	VPAND          vector3f3f3f3f<>+0(SB), Y2, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y7
+	VPSRLD         $0x02, Y2, Y2
+	VPAND          vector30303030<>+0(SB), Y2, Y2
+	VPOR           Y2, Y7, Y7
+	VPAND          vector3f3f3f3f<>+0(SB), Y5, Y2
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x02, Y5, Y5
+	VPAND          vector30303030<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y6, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y3, Y5, Y5
+	VMOVDQU        Y5, 512(DX)
+	VPAND          vector000000ff<>+0(SB), Y2, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y4, Y5, Y5
+	VMOVDQU        Y5, 576(DX)
+	VPSRLD         $0x08, Y6, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y3, Y5, Y5
+	VMOVDQU        Y5, 1152(DX)
+	VPSRLD         $0x08, Y2, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y4, Y5, Y5
+	VMOVDQU        Y5, 1216(DX)
+	VPSRLD         $0x10, Y6, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y3, Y5, Y5
+	VMOVDQU        Y5, 1792(DX)
+	VPSRLD         $0x10, Y2, Y5
+	VPAND          vector000000ff<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y4, Y5, Y5
+	VMOVDQU        Y5, 1856(DX)
+	VPSRLD         $0x18, Y6, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y3, Y5, Y5
+	VMOVDQU        Y5, 2432(DX)
+	VPSRLD         $0x18, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y4, Y2, Y2
+	VMOVDQU        Y2, 2496(DX)
+	VPAND          vector000000ff<>+0(SB), Y7, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 3072(DX)
+	VPAND          vector000000ff<>+0(SB), Y1, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y4, Y2, Y2
+	VMOVDQU        Y2, 3136(DX)
+	VPSRLD         $0x08, Y7, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 3712(DX)
+	VPSRLD         $0x08, Y1, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y4, Y2, Y2
+	VMOVDQU        Y2, 3776(DX)
+	VPSRLD         $0x10, Y7, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 4352(DX)
+	VPSRLD         $0x10, Y1, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y4, Y2, Y2
+	VMOVDQU        Y2, 4416(DX)
+	VPSRLD         $0x18, Y7, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 4992(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y4, Y1, Y1
+	VMOVDQU        Y1, 5056(DX)
+	VBROADCASTI128 48(SI), Y1
+	VINSERTI128    $0x01, 48(DI), Y1, Y1
+	PREFETCHT0     256(R9)
+	VBROADCASTI128 48(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
+	PREFETCHT0     320(R9)
+	VBROADCASTI128 48(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
+	PREFETCHT0     384(R9)
+	VBROADCASTI128 48(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
+	PREFETCHT0     448(R9)
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	PREFETCHT0     512(R9)
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	PREFETCHT0     576(R9)
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	PREFETCHT0     640(R9)
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	PREFETCHT0     704(R9)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x04, Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSLLD         $0x04, Y6, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSLLD         $0x04, Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSLLD         $0x04, Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 64(SI), Y5
+	VINSERTI128    $0x01, 64(DI), Y5, Y5
+	PREFETCHT0     768(R9)
+	VBROADCASTI128 64(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 64(DI)(AX*1), Y6, Y6
+	PREFETCHT0     832(R9)
+	VBROADCASTI128 64(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 64(DI)(AX*2), Y7, Y7
+	PREFETCHT0     896(R9)
+	VBROADCASTI128 64(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 64(DI)(CX*1), Y8, Y8
+	PREFETCHT0     960(R9)
+	VBROADCASTI128 32(SI), Y9
+	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	PREFETCHT0     1024(R9)
+	VBROADCASTI128 32(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	PREFETCHT0     1088(R9)
+	VBROADCASTI128 32(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	PREFETCHT0     1152(R9)
+	VBROADCASTI128 32(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	PREFETCHT0     1216(R9)
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x04, Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VBROADCASTI128 16(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
+	VPSLLD         $0x04, Y10, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y5
+	VPSLLD         $0x04, Y11, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y5
+	VPSLLD         $0x04, Y12, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VBROADCASTI128 48(SI), Y1
+	VINSERTI128    $0x01, 48(DI), Y1, Y1
+	PREFETCHT0     1280(R9)
+	VBROADCASTI128 48(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
+	PREFETCHT0     1344(R9)
+	VBROADCASTI128 48(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 48(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x03, Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 40(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSLLD         $0x03, Y6, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSLLD         $0x03, Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x04, Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSLLD         $0x03, Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 64(SI), Y5
+	VINSERTI128    $0x01, 64(DI), Y5, Y5
+	VBROADCASTI128 64(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 64(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 64(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 64(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 64(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 64(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 32(SI), Y9
+	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	VBROADCASTI128 32(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 32(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 32(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	VPSRLD         $0x04, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x03, Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VBROADCASTI128 56(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPSRLD         $0x04, Y6, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x03, Y10, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y2, Y2
+	VPSRLD         $0x04, Y7, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x03, Y11, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y3, Y3
+	VPSRLD         $0x04, Y8, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x03, Y12, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 640(DX)
+	VBROADCASTI128 80(SI), Y1
+	VINSERTI128    $0x01, 80(DI), Y1, Y1
+	VBROADCASTI128 80(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 80(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 80(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 80(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 80(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 80(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x02, Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 80(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSLLD         $0x02, Y6, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSLLD         $0x02, Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSLLD         $0x02, Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 96(SI), Y5
+	VINSERTI128    $0x01, 96(DI), Y5, Y5
+	VBROADCASTI128 96(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 96(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 96(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 96(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 96(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 96(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 32(SI), Y9
+	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	VBROADCASTI128 32(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 32(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 32(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x02, Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VBROADCASTI128 96(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
+	VPSLLD         $0x02, Y10, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y5
+	VPSLLD         $0x02, Y11, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y5
+	VPSLLD         $0x02, Y12, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1280(DX)
+	VBROADCASTI128 80(SI), Y1
+	VINSERTI128    $0x01, 80(DI), Y1, Y1
+	VBROADCASTI128 80(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 80(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 80(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 80(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 80(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 80(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSLLD         $0x01, Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 120(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSLLD         $0x01, Y6, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSLLD         $0x01, Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x04, Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSLLD         $0x01, Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 96(SI), Y5
+	VINSERTI128    $0x01, 96(DI), Y5, Y5
+	VBROADCASTI128 96(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 96(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 96(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 96(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 96(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 96(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 32(SI), Y9
+	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	VBROADCASTI128 32(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 32(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 32(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	VPSRLD         $0x04, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x01, Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VBROADCASTI128 136(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPSRLD         $0x04, Y6, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x01, Y10, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y2, Y2
+	VPSRLD         $0x04, Y7, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x01, Y11, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y3, Y3
+	VPSRLD         $0x04, Y8, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSLLD         $0x01, Y12, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1920(DX)
+	VBROADCASTI128 112(SI), Y1
+	VINSERTI128    $0x01, 112(DI), Y1, Y1
+	VBROADCASTI128 112(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 112(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 112(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 112(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 112(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 112(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 160(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPAND          vector10101010<>+0(SB), Y7, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPAND          vector10101010<>+0(SB), Y8, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 128(SI), Y5
+	VINSERTI128    $0x01, 128(DI), Y5, Y5
+	VBROADCASTI128 128(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 128(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 128(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 128(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 128(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 128(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 32(SI), Y9
+	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	VBROADCASTI128 32(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 32(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 32(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VBROADCASTI128 176(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
+	VPAND          vector10101010<>+0(SB), Y10, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y5
+	VPAND          vector10101010<>+0(SB), Y11, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y5
+	VPAND          vector10101010<>+0(SB), Y12, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2560(DX)
+	VBROADCASTI128 112(SI), Y1
+	VINSERTI128    $0x01, 112(DI), Y1, Y1
+	VBROADCASTI128 112(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 112(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 112(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 112(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 112(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 112(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x01, Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 200(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSRLD         $0x01, Y6, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD         $0x01, Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x04, Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSRLD         $0x01, Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 128(SI), Y5
+	VINSERTI128    $0x01, 128(DI), Y5, Y5
+	VBROADCASTI128 128(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 128(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 128(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 128(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 128(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 128(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 32(SI), Y9
+	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	VBROADCASTI128 32(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 32(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 32(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	VPSRLD         $0x04, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x01, Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VBROADCASTI128 216(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPSRLD         $0x04, Y6, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x01, Y10, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y2, Y2
+	VPSRLD         $0x04, Y7, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x01, Y11, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y3, Y3
+	VPSRLD         $0x04, Y8, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x01, Y12, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3200(DX)
+	VBROADCASTI128 144(SI), Y1
+	VINSERTI128    $0x01, 144(DI), Y1, Y1
+	VBROADCASTI128 144(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 144(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 144(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 144(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 144(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 144(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x02, Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 240(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSRLD         $0x02, Y6, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD         $0x02, Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSRLD         $0x02, Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 160(SI), Y5
+	VINSERTI128    $0x01, 160(DI), Y5, Y5
+	VBROADCASTI128 160(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 160(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 160(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 160(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 160(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 160(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 32(SI), Y9
+	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	VBROADCASTI128 32(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 32(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 32(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x02, Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VBROADCASTI128 256(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
+	VPSRLD         $0x02, Y10, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y5
+	VPSRLD         $0x02, Y11, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y5
+	VPSRLD         $0x02, Y12, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3840(DX)
+	VBROADCASTI128 144(SI), Y1
+	VINSERTI128    $0x01, 144(DI), Y1, Y1
+	VBROADCASTI128 144(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 144(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 144(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 144(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 144(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 144(DI)(CX*1), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x03, Y5, Y5
+	VPAND          vector10101010<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VBROADCASTI128 280(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSRLD         $0x03, Y6, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y2, Y2
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD         $0x03, Y7, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y3, Y3
+	VPSRLD         $0x04, Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSRLD         $0x03, Y8, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y4, Y4
+	VBROADCASTI128 160(SI), Y5
+	VINSERTI128    $0x01, 160(DI), Y5, Y5
+	VBROADCASTI128 160(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 160(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 160(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 160(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 160(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 160(DI)(CX*1), Y8, Y8
+	VBROADCASTI128 32(SI), Y9
+	VINSERTI128    $0x01, 32(DI), Y9, Y9
+	VBROADCASTI128 32(SI)(AX*1), Y10
+	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
+	VBROADCASTI128 32(SI)(AX*2), Y11
+	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
+	VBROADCASTI128 32(SI)(CX*1), Y12
+	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
+	VPSRLD         $0x04, Y5, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x03, Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VBROADCASTI128 296(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y1, Y1
+	VPSRLD         $0x04, Y6, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x03, Y10, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y2, Y2
+	VPSRLD         $0x04, Y7, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x03, Y11, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y3, Y3
+	VPSRLD         $0x04, Y8, Y5
+	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
+	VPSRLD         $0x03, Y12, Y6
+	VPAND          vector10101010<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPMADDUBSW     Y9, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4480(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   36(R8), Y1
+	VFMADD231PS    576(DX), Y1, Y0
+	VBROADCASTSS   72(R8), Y1
+	VMULPS         1152(DX), Y1, Y1
+	VFMADD231PS    640(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VFMADD231PS    1216(DX), Y1, Y0
+	VBROADCASTSS   112(R8), Y1
+	VMULPS         1792(DX), Y1, Y1
+	VFMADD231PS    1280(DX), Y1, Y0
+	VBROADCASTSS   116(R8), Y1
+	VFMADD231PS    1856(DX), Y1, Y0
+	VBROADCASTSS   152(R8), Y1
+	VMULPS         2432(DX), Y1, Y1
+	VFMADD231PS    1920(DX), Y1, Y0
+	VBROADCASTSS   156(R8), Y1
+	VFMADD231PS    2496(DX), Y1, Y0
+	VBROADCASTSS   192(R8), Y1
+	VMULPS         3072(DX), Y1, Y1
+	VFMADD231PS    2560(DX), Y1, Y0
+	VBROADCASTSS   196(R8), Y1
+	VFMADD231PS    3136(DX), Y1, Y0
+	VBROADCASTSS   232(R8), Y1
+	VMULPS         3712(DX), Y1, Y1
+	VFMADD231PS    3200(DX), Y1, Y0
+	VBROADCASTSS   236(R8), Y1
+	VFMADD231PS    3776(DX), Y1, Y0
+	VBROADCASTSS   272(R8), Y1
+	VMULPS         4352(DX), Y1, Y1
+	VFMADD231PS    3840(DX), Y1, Y0
+	VBROADCASTSS   276(R8), Y1
+	VFMADD231PS    4416(DX), Y1, Y0
+	VBROADCASTSS   312(R8), Y1
+	VMULPS         4992(DX), Y1, Y1
+	VFMADD231PS    4480(DX), Y1, Y0
+	VBROADCASTSS   316(R8), Y1
+	VFMADD231PS    5056(DX), Y1, Y0
+	ADDQ           $0x00000140, R8
+	ADDQ           $0x00000580, R9
+	ADDQ           $0x000000b0, SI
+	ADDQ           $0x000000b0, DI
 	DECQ           BX
 	JNZ            block
 	VMOVUPS        Y0, (R10)
@@ -8472,6 +14012,4631 @@ block:
 	ADDQ           $0x00000690, R9
 	ADDQ           $0x000000d2, SI
 	ADDQ           $0x000000d2, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackIQ4_NL(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackIQ4_NL(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	MOVWQZX        (SI)(CX*1), R10
+	MOVWQZX        (SI)(AX*2), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (SI)(AX*1), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (SI), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	VPINSRQ        $0x00, R10, X0, X0
+	MOVWQZX        (DI)(CX*1), R10
+	MOVWQZX        (DI)(AX*2), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (DI)(AX*1), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	MOVWQZX        (DI), R11
+	SHLQ           $0x10, R10
+	ORQ            R11, R10
+	VPINSRQ        $0x01, R10, X0, X0
+	VCVTPH2PS      X0, Y0
+	VMOVDQU        Y0, 512(DX)
+	VBROADCASTI128 2(SI), Y0
+	VINSERTI128    $0x01, 2(DI), Y0, Y0
+	VBROADCASTI128 2(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 2(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 2(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 2(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 2(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 2(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 64(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 128(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 192(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 320(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 384(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 448(DX)
+	ADDQ           $0x00000240, DX
+	ADDQ           $0x00000012, SI
+	ADDQ           $0x00000012, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA iq4Levels<>+0(SB)/8, $0x766a5d4f3f2d1801
+DATA iq4Levels<>+8(SB)/8, $0xf1d9c5b5a6998d81
+DATA iq4Levels<>+16(SB)/8, $0x766a5d4f3f2d1801
+DATA iq4Levels<>+24(SB)/8, $0xf1d9c5b5a6998d81
+DATA iq4Levels<>+32(SB)/8, $0x766a5d4f3f2d1801
+DATA iq4Levels<>+40(SB)/8, $0xf1d9c5b5a6998d81
+DATA iq4Levels<>+48(SB)/8, $0x766a5d4f3f2d1801
+DATA iq4Levels<>+56(SB)/8, $0xf1d9c5b5a6998d81
+GLOBL iq4Levels<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotIQ4_NL(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ4_NL(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	MOVWQZX        (SI)(CX*1), R13
+	MOVWQZX        (SI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x00, R13, X1, X1
+	MOVWQZX        (DI)(CX*1), R13
+	MOVWQZX        (DI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x01, R13, X1, X1
+	VCVTPH2PS      X1, Y1
+	VMOVDQU        Y1, 512(DX)
+	VBROADCASTI128 2(SI), Y1
+	VINSERTI128    $0x01, 2(DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 2(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 2(DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 2(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 2(DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 2(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 2(DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 (R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 16(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, (DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	ADDQ           $0x00000028, R8
+	ADDQ           $0x00000090, R9
+	ADDQ           $0x00000012, SI
+	ADDQ           $0x00000012, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackIQ4_XS(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VBROADCASTI128 (SI), Y0
+	VINSERTI128    $0x01, (DI), Y0, Y0
+	VBROADCASTI128 (SI)(AX*1), Y1
+	VINSERTI128    $0x01, (DI)(AX*1), Y1, Y1
+	VBROADCASTI128 (SI)(AX*2), Y2
+	VINSERTI128    $0x01, (DI)(AX*2), Y2, Y2
+	VBROADCASTI128 (SI)(CX*1), Y3
+	VINSERTI128    $0x01, (DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPSHUFB        lowHalves<>+0(SB), Y3, Y0
+	VPERMQ         $0x08, Y0, Y0
+	VCVTPH2PS      X0, Y0
+	VPAND          vector0000000f<>+0(SB), Y1, Y2
+	VPSRLD         $0x0c, Y3, Y4
+	VPAND          vector00000030<>+0(SB), Y4, Y4
+	VPOR           Y4, Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VMOVDQU        Y2, 512(DX)
+	VPSRLD         $0x04, Y1, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VPSRLD         $0x0e, Y3, Y4
+	VPAND          vector00000030<>+0(SB), Y4, Y4
+	VPOR           Y4, Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VMOVDQU        Y2, 1088(DX)
+	VPSRLD         $0x08, Y1, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VPSRLD         $0x10, Y3, Y4
+	VPAND          vector00000030<>+0(SB), Y4, Y4
+	VPOR           Y4, Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VMOVDQU        Y2, 1664(DX)
+	VPSRLD         $0x0c, Y1, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VPSRLD         $0x12, Y3, Y4
+	VPAND          vector00000030<>+0(SB), Y4, Y4
+	VPOR           Y4, Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VMOVDQU        Y2, 2240(DX)
+	VPSRLD         $0x10, Y1, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VPSRLD         $0x14, Y3, Y4
+	VPAND          vector00000030<>+0(SB), Y4, Y4
+	VPOR           Y4, Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VMOVDQU        Y2, 2816(DX)
+	VPSRLD         $0x14, Y1, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VPSRLD         $0x16, Y3, Y4
+	VPAND          vector00000030<>+0(SB), Y4, Y4
+	VPOR           Y4, Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VMOVDQU        Y2, 3392(DX)
+	VPSRLD         $0x18, Y1, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VPSRLD         $0x18, Y3, Y4
+	VPAND          vector00000030<>+0(SB), Y4, Y4
+	VPOR           Y4, Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y4
+	VPSUBD         Y4, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VMOVDQU        Y2, 3968(DX)
+	VPSRLD         $0x1c, Y1, Y1
+	VPAND          vector0000000f<>+0(SB), Y1, Y1
+	VPSRLD         $0x1a, Y3, Y2
+	VPAND          vector00000030<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vector00000020<>+0(SB), Y2
+	VPSUBD         Y2, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y0, Y1, Y1
+	VMOVDQU        Y1, 4544(DX)
+	VBROADCASTI128 8(SI), Y0
+	VINSERTI128    $0x01, 8(DI), Y0, Y0
+	VBROADCASTI128 8(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 8(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 8(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 8(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 8(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 8(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 64(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 128(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 192(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 320(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 384(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 448(DX)
+	VBROADCASTI128 24(SI), Y0
+	VINSERTI128    $0x01, 24(DI), Y0, Y0
+	VBROADCASTI128 24(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 24(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 24(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 24(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 24(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 24(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 576(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 640(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 704(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 768(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 832(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 896(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 960(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 1024(DX)
+	VBROADCASTI128 40(SI), Y0
+	VINSERTI128    $0x01, 40(DI), Y0, Y0
+	VBROADCASTI128 40(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 40(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 40(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 40(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 40(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 40(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 1152(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 1216(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 1280(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 1344(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 1408(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 1472(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 1536(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 1600(DX)
+	VBROADCASTI128 56(SI), Y0
+	VINSERTI128    $0x01, 56(DI), Y0, Y0
+	VBROADCASTI128 56(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 56(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 56(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 56(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 56(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 56(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 1728(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 1792(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 1856(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 1920(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 1984(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 2048(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 2112(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 2176(DX)
+	VBROADCASTI128 72(SI), Y0
+	VINSERTI128    $0x01, 72(DI), Y0, Y0
+	VBROADCASTI128 72(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 72(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 72(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 72(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 72(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 72(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 2304(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 2368(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 2432(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 2496(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 2560(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 2624(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 2688(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 2752(DX)
+	VBROADCASTI128 88(SI), Y0
+	VINSERTI128    $0x01, 88(DI), Y0, Y0
+	VBROADCASTI128 88(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 88(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 88(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 88(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 88(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 88(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 2880(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 2944(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 3008(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 3072(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 3136(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 3200(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 3264(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 3328(DX)
+	VBROADCASTI128 104(SI), Y0
+	VINSERTI128    $0x01, 104(DI), Y0, Y0
+	VBROADCASTI128 104(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 104(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 104(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 104(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 104(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 104(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 3456(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 3520(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 3584(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 3648(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 3712(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 3776(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 3840(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 3904(DX)
+	VBROADCASTI128 120(SI), Y0
+	VINSERTI128    $0x01, 120(DI), Y0, Y0
+	VBROADCASTI128 120(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 120(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 120(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 120(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 120(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 120(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 4032(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 4096(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 4160(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 4224(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 4288(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 4352(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 4416(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        iq4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 4480(DX)
+	ADDQ           $0x00001200, DX
+	ADDQ           $0x00000088, SI
+	ADDQ           $0x00000088, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA vector0000000f<>+0(SB)/8, $0x0000000f0000000f
+DATA vector0000000f<>+8(SB)/8, $0x0000000f0000000f
+DATA vector0000000f<>+16(SB)/8, $0x0000000f0000000f
+DATA vector0000000f<>+24(SB)/8, $0x0000000f0000000f
+DATA vector0000000f<>+32(SB)/8, $0x0000000f0000000f
+DATA vector0000000f<>+40(SB)/8, $0x0000000f0000000f
+DATA vector0000000f<>+48(SB)/8, $0x0000000f0000000f
+DATA vector0000000f<>+56(SB)/8, $0x0000000f0000000f
+GLOBL vector0000000f<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000030<>+0(SB)/8, $0x0000003000000030
+DATA vector00000030<>+8(SB)/8, $0x0000003000000030
+DATA vector00000030<>+16(SB)/8, $0x0000003000000030
+DATA vector00000030<>+24(SB)/8, $0x0000003000000030
+DATA vector00000030<>+32(SB)/8, $0x0000003000000030
+DATA vector00000030<>+40(SB)/8, $0x0000003000000030
+DATA vector00000030<>+48(SB)/8, $0x0000003000000030
+DATA vector00000030<>+56(SB)/8, $0x0000003000000030
+GLOBL vector00000030<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotIQ4_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ4_XS(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VBROADCASTI128 (SI), Y1
+	VINSERTI128    $0x01, (DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 (SI)(AX*1), Y2
+	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 (SI)(AX*2), Y3
+	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 (SI)(CX*1), Y4
+	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
+	PREFETCHT0     192(R9)
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPUNPCKLDQ     Y4, Y3, Y2
+	VPUNPCKHDQ     Y4, Y3, Y3
+	VPUNPCKLQDQ    Y2, Y5, Y4
+	VPUNPCKHQDQ    Y2, Y5, Y2
+	VPUNPCKLQDQ    Y3, Y1, Y5
+	VPUNPCKHQDQ    Y3, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y4, Y1
+	VPERMQ         $0x08, Y1, Y1
+	VCVTPH2PS      X1, Y1
+	VPAND          vector0000000f<>+0(SB), Y2, Y3
+	VPSRLD         $0x0c, Y4, Y5
+	VPAND          vector00000030<>+0(SB), Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 512(DX)
+	VPSRLD         $0x04, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPSRLD         $0x0e, Y4, Y5
+	VPAND          vector00000030<>+0(SB), Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 1088(DX)
+	VPSRLD         $0x08, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPSRLD         $0x10, Y4, Y5
+	VPAND          vector00000030<>+0(SB), Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 1664(DX)
+	VPSRLD         $0x0c, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPSRLD         $0x12, Y4, Y5
+	VPAND          vector00000030<>+0(SB), Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 2240(DX)
+	VPSRLD         $0x10, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPSRLD         $0x14, Y4, Y5
+	VPAND          vector00000030<>+0(SB), Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 2816(DX)
+	VPSRLD         $0x14, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPSRLD         $0x16, Y4, Y5
+	VPAND          vector00000030<>+0(SB), Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 3392(DX)
+	VPSRLD         $0x18, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPSRLD         $0x18, Y4, Y5
+	VPAND          vector00000030<>+0(SB), Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector00000020<>+0(SB), Y5
+	VPSUBD         Y5, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 3968(DX)
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VPSRLD         $0x1a, Y4, Y3
+	VPAND          vector00000030<>+0(SB), Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VMOVDQU        vector00000020<>+0(SB), Y3
+	VPSUBD         Y3, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMOVDQU        Y2, 4544(DX)
+	VBROADCASTI128 8(SI), Y1
+	VINSERTI128    $0x01, 8(DI), Y1, Y1
+	PREFETCHT0     256(R9)
+	VBROADCASTI128 8(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 8(DI)(AX*1), Y2, Y2
+	PREFETCHT0     320(R9)
+	VBROADCASTI128 8(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 8(DI)(AX*2), Y3, Y3
+	PREFETCHT0     384(R9)
+	VBROADCASTI128 8(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 8(DI)(CX*1), Y4, Y4
+	PREFETCHT0     448(R9)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 (R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 16(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, (DX)
+	VBROADCASTI128 24(SI), Y1
+	VINSERTI128    $0x01, 24(DI), Y1, Y1
+	PREFETCHT0     512(R9)
+	VBROADCASTI128 24(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 24(DI)(AX*1), Y2, Y2
+	PREFETCHT0     576(R9)
+	VBROADCASTI128 24(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 24(DI)(AX*2), Y3, Y3
+	PREFETCHT0     640(R9)
+	VBROADCASTI128 24(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 24(DI)(CX*1), Y4, Y4
+	PREFETCHT0     704(R9)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 40(R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 56(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, 576(DX)
+	VBROADCASTI128 40(SI), Y1
+	VINSERTI128    $0x01, 40(DI), Y1, Y1
+	PREFETCHT0     768(R9)
+	VBROADCASTI128 40(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 40(DI)(AX*1), Y2, Y2
+	PREFETCHT0     832(R9)
+	VBROADCASTI128 40(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 40(DI)(AX*2), Y3, Y3
+	PREFETCHT0     896(R9)
+	VBROADCASTI128 40(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 40(DI)(CX*1), Y4, Y4
+	PREFETCHT0     960(R9)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 80(R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 96(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, 1152(DX)
+	VBROADCASTI128 56(SI), Y1
+	VINSERTI128    $0x01, 56(DI), Y1, Y1
+	PREFETCHT0     1024(R9)
+	VBROADCASTI128 56(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 56(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 56(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 56(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 56(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 56(DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 120(R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 136(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, 1728(DX)
+	VBROADCASTI128 72(SI), Y1
+	VINSERTI128    $0x01, 72(DI), Y1, Y1
+	VBROADCASTI128 72(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 72(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 72(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 72(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 72(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 72(DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 160(R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 176(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, 2304(DX)
+	VBROADCASTI128 88(SI), Y1
+	VINSERTI128    $0x01, 88(DI), Y1, Y1
+	VBROADCASTI128 88(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 88(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 88(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 88(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 88(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 88(DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 200(R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 216(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, 2880(DX)
+	VBROADCASTI128 104(SI), Y1
+	VINSERTI128    $0x01, 104(DI), Y1, Y1
+	VBROADCASTI128 104(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 104(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 104(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 104(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 104(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 104(DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 240(R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 256(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, 3456(DX)
+	VBROADCASTI128 120(SI), Y1
+	VINSERTI128    $0x01, 120(DI), Y1, Y1
+	VBROADCASTI128 120(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 120(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 120(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 120(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 120(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 120(DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        iq4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 280(R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPABSB         Y6, Y7
+	VPSIGNB        Y6, Y5, Y6
+	VPMADDUBSW     Y6, Y7, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        iq4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y7
+	VPABSB         Y7, Y8
+	VPSIGNB        Y7, Y5, Y7
+	VPMADDUBSW     Y7, Y8, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y8
+	VPABSB         Y8, Y9
+	VPSIGNB        Y8, Y5, Y8
+	VPMADDUBSW     Y8, Y9, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        iq4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPXOR          vector80808080<>+0(SB), Y10, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y5, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 296(R8), Y1
+	VPXOR          vector80808080<>+0(SB), Y9, Y9
+	VPABSB         Y9, Y10
+	VPSIGNB        Y9, Y1, Y9
+	VPMADDUBSW     Y9, Y10, Y9
+	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPXOR          vector80808080<>+0(SB), Y9, Y2
+	VPABSB         Y2, Y9
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y9, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y2
+	VPMADDUBSW     Y2, Y3, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        iq4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y2
+	VPABSB         Y2, Y3
+	VPSIGNB        Y2, Y1, Y1
+	VPMADDUBSW     Y1, Y3, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, 4032(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   72(R8), Y1
+	VMULPS         1088(DX), Y1, Y1
+	VFMADD231PS    576(DX), Y1, Y0
+	VBROADCASTSS   112(R8), Y1
+	VMULPS         1664(DX), Y1, Y1
+	VFMADD231PS    1152(DX), Y1, Y0
+	VBROADCASTSS   152(R8), Y1
+	VMULPS         2240(DX), Y1, Y1
+	VFMADD231PS    1728(DX), Y1, Y0
+	VBROADCASTSS   192(R8), Y1
+	VMULPS         2816(DX), Y1, Y1
+	VFMADD231PS    2304(DX), Y1, Y0
+	VBROADCASTSS   232(R8), Y1
+	VMULPS         3392(DX), Y1, Y1
+	VFMADD231PS    2880(DX), Y1, Y0
+	VBROADCASTSS   272(R8), Y1
+	VMULPS         3968(DX), Y1, Y1
+	VFMADD231PS    3456(DX), Y1, Y0
+	VBROADCASTSS   312(R8), Y1
+	VMULPS         4544(DX), Y1, Y1
+	VFMADD231PS    4032(DX), Y1, Y0
+	ADDQ           $0x00000140, R8
+	ADDQ           $0x00000440, R9
+	ADDQ           $0x00000088, SI
+	ADDQ           $0x00000088, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackMXFP4(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2
+TEXT ·avx2UnpackMXFP4(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	VMOVD          (SI), X1
+	VPINSRD        $0x01, (SI)(AX*1), X1, X1
+	VPINSRD        $0x02, (SI)(AX*2), X1, X1
+	VPINSRD        $0x03, (SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y0, Y0
+	VMOVD          (DI), X1
+	VPINSRD        $0x01, (DI)(AX*1), X1, X1
+	VPINSRD        $0x02, (DI)(AX*2), X1, X1
+	VPINSRD        $0x03, (DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VPSLLD         $0x15, Y0, Y1
+	VPAND          vector00200000<>+0(SB), Y1, Y1
+	VMOVDQU        vector00200000<>+0(SB), Y2
+	VPADDD         Y2, Y1, Y1
+	VMOVDQU        vector00000001<>+0(SB), Y2
+	VPSUBD         Y2, Y0, Y0
+	VPSLLD         $0x17, Y0, Y0
+	VPMAXSD        Y1, Y0, Y0
+	VMOVDQU        Y0, 512(DX)
+	VBROADCASTI128 1(SI), Y0
+	VINSERTI128    $0x01, 1(DI), Y0, Y0
+	VBROADCASTI128 1(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 1(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 1(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 1(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 1(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 1(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        mxfp4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        mxfp4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 64(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        mxfp4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 128(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        mxfp4Levels<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 192(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        mxfp4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        mxfp4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 320(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        mxfp4Levels<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 384(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        mxfp4Levels<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 448(DX)
+	ADDQ           $0x00000240, DX
+	ADDQ           $0x00000011, SI
+	ADDQ           $0x00000011, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA mxfp4Levels<>+0(SB)/8, $0x181412100f0e0d0c
+DATA mxfp4Levels<>+8(SB)/8, $0x00040608090a0b0c
+DATA mxfp4Levels<>+16(SB)/8, $0x181412100f0e0d0c
+DATA mxfp4Levels<>+24(SB)/8, $0x00040608090a0b0c
+DATA mxfp4Levels<>+32(SB)/8, $0x181412100f0e0d0c
+DATA mxfp4Levels<>+40(SB)/8, $0x00040608090a0b0c
+DATA mxfp4Levels<>+48(SB)/8, $0x181412100f0e0d0c
+DATA mxfp4Levels<>+56(SB)/8, $0x00040608090a0b0c
+GLOBL mxfp4Levels<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000001<>+0(SB)/8, $0x0000000100000001
+DATA vector00000001<>+8(SB)/8, $0x0000000100000001
+DATA vector00000001<>+16(SB)/8, $0x0000000100000001
+DATA vector00000001<>+24(SB)/8, $0x0000000100000001
+DATA vector00000001<>+32(SB)/8, $0x0000000100000001
+DATA vector00000001<>+40(SB)/8, $0x0000000100000001
+DATA vector00000001<>+48(SB)/8, $0x0000000100000001
+DATA vector00000001<>+56(SB)/8, $0x0000000100000001
+GLOBL vector00000001<>(SB), RODATA|NOPTR, $64
+
+DATA vector00200000<>+0(SB)/8, $0x0020000000200000
+DATA vector00200000<>+8(SB)/8, $0x0020000000200000
+DATA vector00200000<>+16(SB)/8, $0x0020000000200000
+DATA vector00200000<>+24(SB)/8, $0x0020000000200000
+DATA vector00200000<>+32(SB)/8, $0x0020000000200000
+DATA vector00200000<>+40(SB)/8, $0x0020000000200000
+DATA vector00200000<>+48(SB)/8, $0x0020000000200000
+DATA vector00200000<>+56(SB)/8, $0x0020000000200000
+GLOBL vector00200000<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotMXFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotMXFP4(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          (SI), X2
+	VPINSRD        $0x01, (SI)(AX*1), X2, X2
+	VPINSRD        $0x02, (SI)(AX*2), X2, X2
+	VPINSRD        $0x03, (SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          (DI), X2
+	VPINSRD        $0x01, (DI)(AX*1), X2, X2
+	VPINSRD        $0x02, (DI)(AX*2), X2, X2
+	VPINSRD        $0x03, (DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VPSLLD         $0x15, Y1, Y2
+	VPAND          vector00200000<>+0(SB), Y2, Y2
+	VMOVDQU        vector00200000<>+0(SB), Y3
+	VPADDD         Y3, Y2, Y2
+	VMOVDQU        vector00000001<>+0(SB), Y3
+	VPSUBD         Y3, Y1, Y1
+	VPSLLD         $0x17, Y1, Y1
+	VPMAXSD        Y2, Y1, Y1
+	VMOVDQU        Y1, 512(DX)
+	VBROADCASTI128 1(SI), Y1
+	VINSERTI128    $0x01, 1(DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 1(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 1(DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 1(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 1(DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 1(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 1(DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        mxfp4Levels<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        mxfp4Levels<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPMADDUBSW     Y5, Y8, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        mxfp4Levels<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPMADDUBSW     Y5, Y9, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        mxfp4Levels<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPMADDUBSW     Y5, Y10, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        mxfp4Levels<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 16(R8), Y1
+	VPMADDUBSW     Y1, Y9, Y9
+	VPADDW         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        mxfp4Levels<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPMADDUBSW     Y1, Y9, Y2
+	VPADDW         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        mxfp4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPMADDUBSW     Y1, Y3, Y2
+	VPADDW         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        mxfp4Levels<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPMADDUBSW     Y1, Y3, Y1
+	VPADDW         Y1, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VPBROADCASTD   36(R8), Y2
+	VPADDD         Y2, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, (DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	ADDQ           $0x00000028, R8
+	ADDQ           $0x00000088, R9
+	ADDQ           $0x00000011, SI
+	ADDQ           $0x00000011, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ4_0_ROCMFP4(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2
+TEXT ·avx2UnpackQ4_0_ROCMFP4(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	VMOVD          14(SI), X1
+	VPINSRD        $0x01, 14(SI)(AX*1), X1, X1
+	VPINSRD        $0x02, 14(SI)(AX*2), X1, X1
+	VPINSRD        $0x03, 14(SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y0, Y0
+	VMOVD          14(DI), X1
+	VPINSRD        $0x01, 14(DI)(AX*1), X1, X1
+	VPINSRD        $0x02, 14(DI)(AX*2), X1, X1
+	VPINSRD        $0x03, 14(DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y0, Y0
+	VPSRLD         $0x10, Y0, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSUBD         Y1, Y2, Y2
+	VPSRAD         $0x1f, Y2, Y2
+	VPSLLD         $0x14, Y1, Y1
+	VMOVDQU        vector7b000000<>+0(SB), Y3
+	VMULPS         Y3, Y1, Y1
+	VPANDN         Y1, Y2, Y1
+	VMOVDQU        Y1, 256(DX)
+	VPSRLD         $0x18, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU        vector0000007e<>+0(SB), Y1
+	VPSUBD         Y0, Y1, Y1
+	VPSRAD         $0x1f, Y1, Y1
+	VPSLLD         $0x14, Y0, Y0
+	VMOVDQU        vector7b000000<>+0(SB), Y2
+	VMULPS         Y2, Y0, Y0
+	VPANDN         Y0, Y1, Y0
+	VMOVDQU        Y0, 576(DX)
+	VBROADCASTI128 (SI), Y0
+	VINSERTI128    $0x01, (DI), Y0, Y0
+	VBROADCASTI128 (SI)(AX*1), Y1
+	VINSERTI128    $0x01, (DI)(AX*1), Y1, Y1
+	VBROADCASTI128 (SI)(AX*2), Y2
+	VINSERTI128    $0x01, (DI)(AX*2), Y2, Y2
+	VBROADCASTI128 (SI)(CX*1), Y3
+	VINSERTI128    $0x01, (DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 64(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 128(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 192(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 320(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        rocmFP4<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 384(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        rocmFP4<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 448(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        rocmFP4<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 512(DX)
+	ADDQ           $0x00000280, DX
+	ADDQ           $0x00000012, SI
+	ADDQ           $0x00000012, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA rocmFP4<>+0(SB)/8, $0x1412100e0d0c0b0a
+DATA rocmFP4<>+8(SB)/8, $0x000204060708090a
+DATA rocmFP4<>+16(SB)/8, $0x1412100e0d0c0b0a
+DATA rocmFP4<>+24(SB)/8, $0x000204060708090a
+DATA rocmFP4<>+32(SB)/8, $0x1412100e0d0c0b0a
+DATA rocmFP4<>+40(SB)/8, $0x000204060708090a
+DATA rocmFP4<>+48(SB)/8, $0x1412100e0d0c0b0a
+DATA rocmFP4<>+56(SB)/8, $0x000204060708090a
+GLOBL rocmFP4<>(SB), RODATA|NOPTR, $64
+
+DATA vector7b000000<>+0(SB)/8, $0x7b0000007b000000
+DATA vector7b000000<>+8(SB)/8, $0x7b0000007b000000
+DATA vector7b000000<>+16(SB)/8, $0x7b0000007b000000
+DATA vector7b000000<>+24(SB)/8, $0x7b0000007b000000
+DATA vector7b000000<>+32(SB)/8, $0x7b0000007b000000
+DATA vector7b000000<>+40(SB)/8, $0x7b0000007b000000
+DATA vector7b000000<>+48(SB)/8, $0x7b0000007b000000
+DATA vector7b000000<>+56(SB)/8, $0x7b0000007b000000
+GLOBL vector7b000000<>(SB), RODATA|NOPTR, $64
+
+DATA vector0000007e<>+0(SB)/8, $0x0000007e0000007e
+DATA vector0000007e<>+8(SB)/8, $0x0000007e0000007e
+DATA vector0000007e<>+16(SB)/8, $0x0000007e0000007e
+DATA vector0000007e<>+24(SB)/8, $0x0000007e0000007e
+DATA vector0000007e<>+32(SB)/8, $0x0000007e0000007e
+DATA vector0000007e<>+40(SB)/8, $0x0000007e0000007e
+DATA vector0000007e<>+48(SB)/8, $0x0000007e0000007e
+DATA vector0000007e<>+56(SB)/8, $0x0000007e0000007e
+GLOBL vector0000007e<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotQ4_0_ROCMFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotQ4_0_ROCMFP4(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          14(SI), X2
+	VPINSRD        $0x01, 14(SI)(AX*1), X2, X2
+	VPINSRD        $0x02, 14(SI)(AX*2), X2, X2
+	VPINSRD        $0x03, 14(SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          14(DI), X2
+	VPINSRD        $0x01, 14(DI)(AX*1), X2, X2
+	VPINSRD        $0x02, 14(DI)(AX*2), X2, X2
+	VPINSRD        $0x03, 14(DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSRLD         $0x10, Y1, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSUBD         Y2, Y3, Y3
+	VPSRAD         $0x1f, Y3, Y3
+	VPSLLD         $0x14, Y2, Y2
+	VMOVDQU        vector7b000000<>+0(SB), Y4
+	VMULPS         Y4, Y2, Y2
+	VPANDN         Y2, Y3, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSUBD         Y1, Y2, Y2
+	VPSRAD         $0x1f, Y2, Y2
+	VPSLLD         $0x14, Y1, Y1
+	VMOVDQU        vector7b000000<>+0(SB), Y3
+	VMULPS         Y3, Y1, Y1
+	VPANDN         Y1, Y2, Y1
+	VMOVDQU        Y1, 576(DX)
+	VBROADCASTI128 (SI), Y1
+	VINSERTI128    $0x01, (DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 (SI)(AX*1), Y2
+	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 (SI)(AX*2), Y3
+	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 (SI)(CX*1), Y4
+	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        rocmFP4<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        rocmFP4<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPMADDUBSW     Y5, Y8, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        rocmFP4<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPMADDUBSW     Y5, Y9, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        rocmFP4<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y9
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPADDD         Y6, Y9, Y9
+	VPUNPCKLDQ     Y5, Y8, Y6
+	VPUNPCKHDQ     Y5, Y8, Y5
+	VPADDD         Y5, Y6, Y6
+	VPUNPCKHQDQ    Y6, Y9, Y5
+	VPUNPCKLQDQ    Y6, Y9, Y9
+	VPADDD         Y5, Y9, Y9
+	VPBROADCASTD   36(R8), Y5
+	VPADDD         Y5, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMOVDQU        Y9, (DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y1, Y5, Y5
+	VBROADCASTI128 16(R8), Y1
+	VPMADDUBSW     Y1, Y5, Y5
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y6
+	VPSHUFB        Y2, Y6, Y6
+	VPMADDUBSW     Y1, Y6, Y2
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU        rocmFP4<>+0(SB), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPMADDUBSW     Y1, Y6, Y3
+	VPSRLD         $0x04, Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VMOVDQU        rocmFP4<>+0(SB), Y6
+	VPSHUFB        Y4, Y6, Y6
+	VPMADDUBSW     Y1, Y6, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y2, Y5, Y4
+	VPUNPCKHDQ     Y2, Y5, Y2
+	VPADDD         Y2, Y4, Y4
+	VPUNPCKLDQ     Y1, Y3, Y2
+	VPUNPCKHDQ     Y1, Y3, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y4, Y4
+	VPADDD         Y1, Y4, Y4
+	VPBROADCASTD   40(R8), Y1
+	VPADDD         Y1, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMOVDQU        Y4, 320(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         256(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         576(DX), Y1, Y1
+	VFMADD231PS    320(DX), Y1, Y0
+	ADDQ           $0x0000002c, R8
+	ADDQ           $0x00000090, R9
+	ADDQ           $0x00000012, SI
+	ADDQ           $0x00000012, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2
+TEXT ·avx2UnpackQ4_0_ROCMFP4_FAST(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	VMOVD          13(SI), X1
+	VPINSRD        $0x01, 13(SI)(AX*1), X1, X1
+	VPINSRD        $0x02, 13(SI)(AX*2), X1, X1
+	VPINSRD        $0x03, 13(SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y0, Y0
+	VMOVD          13(DI), X1
+	VPINSRD        $0x01, 13(DI)(AX*1), X1, X1
+	VPINSRD        $0x02, 13(DI)(AX*2), X1, X1
+	VPINSRD        $0x03, 13(DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y0, Y0
+	VPSRLD         $0x18, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU        vector0000007e<>+0(SB), Y1
+	VPSUBD         Y0, Y1, Y1
+	VPSRAD         $0x1f, Y1, Y1
+	VPSLLD         $0x14, Y0, Y0
+	VMOVDQU        vector7b000000<>+0(SB), Y2
+	VMULPS         Y2, Y0, Y0
+	VPANDN         Y0, Y1, Y0
+	VMOVDQU        Y0, 512(DX)
+	VBROADCASTI128 (SI), Y0
+	VINSERTI128    $0x01, (DI), Y0, Y0
+	VBROADCASTI128 (SI)(AX*1), Y1
+	VINSERTI128    $0x01, (DI)(AX*1), Y1, Y1
+	VBROADCASTI128 (SI)(AX*2), Y2
+	VINSERTI128    $0x01, (DI)(AX*2), Y2, Y2
+	VBROADCASTI128 (SI)(CX*1), Y3
+	VINSERTI128    $0x01, (DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 64(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 128(DX)
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        Y5, 192(DX)
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        Y3, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        rocmFP4<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 320(DX)
+	VPSRLD         $0x04, Y4, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        rocmFP4<>+0(SB), Y2
+	VPSHUFB        Y1, Y2, Y2
+	VMOVDQU        Y2, 384(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
+	VMOVDQU        rocmFP4<>+0(SB), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVDQU        Y1, 448(DX)
+	ADDQ           $0x00000240, DX
+	ADDQ           $0x00000011, SI
+	ADDQ           $0x00000011, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2DotQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotQ4_0_ROCMFP4_FAST(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          13(SI), X2
+	VPINSRD        $0x01, 13(SI)(AX*1), X2, X2
+	VPINSRD        $0x02, 13(SI)(AX*2), X2, X2
+	VPINSRD        $0x03, 13(SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          13(DI), X2
+	VPINSRD        $0x01, 13(DI)(AX*1), X2, X2
+	VPINSRD        $0x02, 13(DI)(AX*2), X2, X2
+	VPINSRD        $0x03, 13(DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSUBD         Y1, Y2, Y2
+	VPSRAD         $0x1f, Y2, Y2
+	VPSLLD         $0x14, Y1, Y1
+	VMOVDQU        vector7b000000<>+0(SB), Y3
+	VMULPS         Y3, Y1, Y1
+	VPANDN         Y1, Y2, Y1
+	VMOVDQU        Y1, 512(DX)
+	VBROADCASTI128 (SI), Y1
+	VINSERTI128    $0x01, (DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 (SI)(AX*1), Y2
+	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 (SI)(AX*2), Y3
+	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 (SI)(CX*1), Y4
+	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VMOVDQU        rocmFP4<>+0(SB), Y6
+	VPSHUFB        Y5, Y6, Y6
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
+	VMOVDQU        rocmFP4<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y8
+	VPMADDUBSW     Y5, Y8, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y8
+	VMOVDQU        rocmFP4<>+0(SB), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPMADDUBSW     Y5, Y9, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y9
+	VMOVDQU        rocmFP4<>+0(SB), Y10
+	VPSHUFB        Y9, Y10, Y10
+	VPMADDUBSW     Y5, Y10, Y5
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU        rocmFP4<>+0(SB), Y9
+	VPSHUFB        Y1, Y9, Y9
+	VBROADCASTI128 16(R8), Y1
+	VPMADDUBSW     Y1, Y9, Y9
+	VPADDW         Y9, Y6, Y6
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y9
+	VPSHUFB        Y2, Y9, Y9
+	VPMADDUBSW     Y1, Y9, Y2
+	VPADDW         Y2, Y7, Y7
+	VPSRLD         $0x04, Y3, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPMADDUBSW     Y1, Y3, Y2
+	VPADDW         Y2, Y8, Y8
+	VPSRLD         $0x04, Y4, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VMOVDQU        rocmFP4<>+0(SB), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VPMADDUBSW     Y1, Y3, Y1
+	VPADDW         Y1, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
+	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
+	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y5, Y8, Y2
+	VPUNPCKHDQ     Y5, Y8, Y3
+	VPADDD         Y3, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y1, Y3
+	VPUNPCKLQDQ    Y2, Y1, Y1
+	VPADDD         Y3, Y1, Y1
+	VPBROADCASTD   36(R8), Y2
+	VPADDD         Y2, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMOVDQU        Y1, (DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	ADDQ           $0x00000028, R8
+	ADDQ           $0x00000088, R9
+	ADDQ           $0x00000011, SI
+	ADDQ           $0x00000011, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ2_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2
+TEXT ·avx2UnpackQ2_0_ROCMFPX(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR        Y0, Y0, Y0
+	VMOVD        6(SI), X1
+	VPINSRD      $0x01, 6(SI)(AX*1), X1, X1
+	VPINSRD      $0x02, 6(SI)(AX*2), X1, X1
+	VPINSRD      $0x03, 6(SI)(CX*1), X1, X1
+	VINSERTI128  $0x00, X1, Y0, Y0
+	VMOVD        6(DI), X1
+	VPINSRD      $0x01, 6(DI)(AX*1), X1, X1
+	VPINSRD      $0x02, 6(DI)(AX*2), X1, X1
+	VPINSRD      $0x03, 6(DI)(CX*1), X1, X1
+	VINSERTI128  $0x01, X1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VPAND        vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU      vector0000007e<>+0(SB), Y2
+	VPSUBD       Y1, Y2, Y2
+	VPSRAD       $0x1f, Y2, Y2
+	VPSLLD       $0x14, Y1, Y1
+	VMOVDQU      vector7b000000<>+0(SB), Y3
+	VMULPS       Y3, Y1, Y1
+	VPANDN       Y1, Y2, Y1
+	VMOVDQU      Y1, 256(DX)
+	VPSRLD       $0x18, Y0, Y0
+	VPAND        vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU      vector0000007e<>+0(SB), Y1
+	VPSUBD       Y0, Y1, Y1
+	VPSRAD       $0x1f, Y1, Y1
+	VPSLLD       $0x14, Y0, Y0
+	VMOVDQU      vector7b000000<>+0(SB), Y2
+	VMULPS       Y2, Y0, Y0
+	VPANDN       Y0, Y1, Y0
+	VMOVDQU      Y0, 576(DX)
+	VPBROADCASTQ (SI), Y0
+	VPBROADCASTQ (DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPBROADCASTQ (SI)(AX*1), Y1
+	VPBROADCASTQ (DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPBROADCASTQ (SI)(AX*2), Y2
+	VPBROADCASTQ (DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPBROADCASTQ (SI)(CX*1), Y3
+	VPBROADCASTQ (DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      spreadFP2<>+0(SB), Y0, Y0
+	VPAND        vector00000003<>+0(SB), Y0, Y4
+	VPSRLD       $0x02, Y0, Y5
+	VPAND        vector00000300<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x04, Y0, Y5
+	VPAND        vector00030000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x06, Y0, Y0
+	VPAND        vector03000000<>+0(SB), Y0, Y0
+	VPOR         Y0, Y4, Y4
+	VMOVDQU      rocmFP2<>+0(SB), Y0
+	VPSHUFB      Y4, Y0, Y0
+	VPSHUFB      spreadFP2<>+0(SB), Y1, Y1
+	VPAND        vector00000003<>+0(SB), Y1, Y4
+	VPSRLD       $0x02, Y1, Y5
+	VPAND        vector00000300<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x04, Y1, Y5
+	VPAND        vector00030000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x06, Y1, Y1
+	VPAND        vector03000000<>+0(SB), Y1, Y1
+	VPOR         Y1, Y4, Y4
+	VMOVDQU      rocmFP2<>+0(SB), Y1
+	VPSHUFB      Y4, Y1, Y1
+	VPSHUFB      spreadFP2<>+0(SB), Y2, Y2
+	VPAND        vector00000003<>+0(SB), Y2, Y4
+	VPSRLD       $0x02, Y2, Y5
+	VPAND        vector00000300<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x04, Y2, Y5
+	VPAND        vector00030000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x06, Y2, Y2
+	VPAND        vector03000000<>+0(SB), Y2, Y2
+	VPOR         Y2, Y4, Y4
+	VMOVDQU      rocmFP2<>+0(SB), Y2
+	VPSHUFB      Y4, Y2, Y2
+	VPSHUFB      spreadFP2<>+0(SB), Y3, Y3
+	VPAND        vector00000003<>+0(SB), Y3, Y4
+	VPSRLD       $0x02, Y3, Y5
+	VPAND        vector00000300<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x04, Y3, Y5
+	VPAND        vector00030000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x06, Y3, Y3
+	VPAND        vector03000000<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      rocmFP2<>+0(SB), Y3
+	VPSHUFB      Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, (DX)
+	VMOVDQU      Y1, 64(DX)
+	VMOVDQU      Y4, 128(DX)
+	VMOVDQU      Y0, 192(DX)
+	VPBROADCASTQ 2(SI), Y0
+	VPBROADCASTQ 2(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPBROADCASTQ 2(SI)(AX*1), Y1
+	VPBROADCASTQ 2(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*2), Y2
+	VPBROADCASTQ 2(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPBROADCASTQ 2(SI)(CX*1), Y3
+	VPBROADCASTQ 2(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSRLQ       $0x10, Y0, Y0
+	VPSHUFB      spreadFP2<>+0(SB), Y0, Y0
+	VPAND        vector00000003<>+0(SB), Y0, Y4
+	VPSRLD       $0x02, Y0, Y5
+	VPAND        vector00000300<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x04, Y0, Y5
+	VPAND        vector00030000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x06, Y0, Y0
+	VPAND        vector03000000<>+0(SB), Y0, Y0
+	VPOR         Y0, Y4, Y4
+	VMOVDQU      rocmFP2<>+0(SB), Y0
+	VPSHUFB      Y4, Y0, Y0
+	VPSRLQ       $0x10, Y1, Y1
+	VPSHUFB      spreadFP2<>+0(SB), Y1, Y1
+	VPAND        vector00000003<>+0(SB), Y1, Y4
+	VPSRLD       $0x02, Y1, Y5
+	VPAND        vector00000300<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x04, Y1, Y5
+	VPAND        vector00030000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x06, Y1, Y1
+	VPAND        vector03000000<>+0(SB), Y1, Y1
+	VPOR         Y1, Y4, Y4
+	VMOVDQU      rocmFP2<>+0(SB), Y1
+	VPSHUFB      Y4, Y1, Y1
+	VPSRLQ       $0x10, Y2, Y2
+	VPSHUFB      spreadFP2<>+0(SB), Y2, Y2
+	VPAND        vector00000003<>+0(SB), Y2, Y4
+	VPSRLD       $0x02, Y2, Y5
+	VPAND        vector00000300<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x04, Y2, Y5
+	VPAND        vector00030000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x06, Y2, Y2
+	VPAND        vector03000000<>+0(SB), Y2, Y2
+	VPOR         Y2, Y4, Y4
+	VMOVDQU      rocmFP2<>+0(SB), Y2
+	VPSHUFB      Y4, Y2, Y2
+	VPSRLQ       $0x10, Y3, Y3
+	VPSHUFB      spreadFP2<>+0(SB), Y3, Y3
+	VPAND        vector00000003<>+0(SB), Y3, Y4
+	VPSRLD       $0x02, Y3, Y5
+	VPAND        vector00000300<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x04, Y3, Y5
+	VPAND        vector00030000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x06, Y3, Y3
+	VPAND        vector03000000<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      rocmFP2<>+0(SB), Y3
+	VPSHUFB      Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 320(DX)
+	VMOVDQU      Y1, 384(DX)
+	VMOVDQU      Y4, 448(DX)
+	VMOVDQU      Y0, 512(DX)
+	ADDQ         $0x00000280, DX
+	ADDQ         $0x0000000a, SI
+	ADDQ         $0x0000000a, DI
+	DECQ         BX
+	JNZ          block
+	MOVQ         tile_base+0(FP), DX
+	ADDQ         $0x00000020, DX
+	LEAQ         (R8)(AX*8), R8
+	XORQ         $0x01, R9
+	JNZ          half
+	VZEROUPPER
+	RET
+
+DATA rocmFP2<>+0(SB)/8, $0x0000000008050300
+DATA rocmFP2<>+8(SB)/8, $0x0000000000000000
+DATA rocmFP2<>+16(SB)/8, $0x0000000008050300
+DATA rocmFP2<>+24(SB)/8, $0x0000000000000000
+DATA rocmFP2<>+32(SB)/8, $0x0000000008050300
+DATA rocmFP2<>+40(SB)/8, $0x0000000000000000
+DATA rocmFP2<>+48(SB)/8, $0x0000000008050300
+DATA rocmFP2<>+56(SB)/8, $0x0000000000000000
+GLOBL rocmFP2<>(SB), RODATA|NOPTR, $64
+
+DATA spreadFP2<>+0(SB)/8, $0x0101010100000000
+DATA spreadFP2<>+8(SB)/8, $0x0303030302020202
+DATA spreadFP2<>+16(SB)/8, $0x0101010100000000
+DATA spreadFP2<>+24(SB)/8, $0x0303030302020202
+DATA spreadFP2<>+32(SB)/8, $0x0101010100000000
+DATA spreadFP2<>+40(SB)/8, $0x0303030302020202
+DATA spreadFP2<>+48(SB)/8, $0x0101010100000000
+DATA spreadFP2<>+56(SB)/8, $0x0303030302020202
+GLOBL spreadFP2<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000003<>+0(SB)/8, $0x0000000300000003
+DATA vector00000003<>+8(SB)/8, $0x0000000300000003
+DATA vector00000003<>+16(SB)/8, $0x0000000300000003
+DATA vector00000003<>+24(SB)/8, $0x0000000300000003
+DATA vector00000003<>+32(SB)/8, $0x0000000300000003
+DATA vector00000003<>+40(SB)/8, $0x0000000300000003
+DATA vector00000003<>+48(SB)/8, $0x0000000300000003
+DATA vector00000003<>+56(SB)/8, $0x0000000300000003
+GLOBL vector00000003<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000300<>+0(SB)/8, $0x0000030000000300
+DATA vector00000300<>+8(SB)/8, $0x0000030000000300
+DATA vector00000300<>+16(SB)/8, $0x0000030000000300
+DATA vector00000300<>+24(SB)/8, $0x0000030000000300
+DATA vector00000300<>+32(SB)/8, $0x0000030000000300
+DATA vector00000300<>+40(SB)/8, $0x0000030000000300
+DATA vector00000300<>+48(SB)/8, $0x0000030000000300
+DATA vector00000300<>+56(SB)/8, $0x0000030000000300
+GLOBL vector00000300<>(SB), RODATA|NOPTR, $64
+
+DATA vector00030000<>+0(SB)/8, $0x0003000000030000
+DATA vector00030000<>+8(SB)/8, $0x0003000000030000
+DATA vector00030000<>+16(SB)/8, $0x0003000000030000
+DATA vector00030000<>+24(SB)/8, $0x0003000000030000
+DATA vector00030000<>+32(SB)/8, $0x0003000000030000
+DATA vector00030000<>+40(SB)/8, $0x0003000000030000
+DATA vector00030000<>+48(SB)/8, $0x0003000000030000
+DATA vector00030000<>+56(SB)/8, $0x0003000000030000
+GLOBL vector00030000<>(SB), RODATA|NOPTR, $64
+
+DATA vector03000000<>+0(SB)/8, $0x0300000003000000
+DATA vector03000000<>+8(SB)/8, $0x0300000003000000
+DATA vector03000000<>+16(SB)/8, $0x0300000003000000
+DATA vector03000000<>+24(SB)/8, $0x0300000003000000
+DATA vector03000000<>+32(SB)/8, $0x0300000003000000
+DATA vector03000000<>+40(SB)/8, $0x0300000003000000
+DATA vector03000000<>+48(SB)/8, $0x0300000003000000
+DATA vector03000000<>+56(SB)/8, $0x0300000003000000
+GLOBL vector03000000<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotQ2_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotQ2_0_ROCMFPX(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          6(SI), X2
+	VPINSRD        $0x01, 6(SI)(AX*1), X2, X2
+	VPINSRD        $0x02, 6(SI)(AX*2), X2, X2
+	VPINSRD        $0x03, 6(SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          6(DI), X2
+	VPINSRD        $0x01, 6(DI)(AX*1), X2, X2
+	VPINSRD        $0x02, 6(DI)(AX*2), X2, X2
+	VPINSRD        $0x03, 6(DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSRLD         $0x10, Y1, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSUBD         Y2, Y3, Y3
+	VPSRAD         $0x1f, Y3, Y3
+	VPSLLD         $0x14, Y2, Y2
+	VMOVDQU        vector7b000000<>+0(SB), Y4
+	VMULPS         Y4, Y2, Y2
+	VPANDN         Y2, Y3, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSUBD         Y1, Y2, Y2
+	VPSRAD         $0x1f, Y2, Y2
+	VPSLLD         $0x14, Y1, Y1
+	VMOVDQU        vector7b000000<>+0(SB), Y3
+	VMULPS         Y3, Y1, Y1
+	VPANDN         Y1, Y2, Y1
+	VMOVDQU        Y1, 576(DX)
+	VPBROADCASTQ   (SI), Y1
+	VPBROADCASTQ   (DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPBROADCASTQ   (SI)(AX*1), Y2
+	VPBROADCASTQ   (DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPBROADCASTQ   (SI)(AX*2), Y3
+	VPBROADCASTQ   (DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPBROADCASTQ   (SI)(CX*1), Y4
+	VPBROADCASTQ   (DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        spreadFP2<>+0(SB), Y1, Y1
+	VPAND          vector00000003<>+0(SB), Y1, Y5
+	VPSRLD         $0x02, Y1, Y6
+	VPAND          vector00000300<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x04, Y1, Y6
+	VPAND          vector00030000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03000000<>+0(SB), Y1, Y1
+	VPOR           Y1, Y5, Y5
+	VMOVDQU        rocmFP2<>+0(SB), Y1
+	VPSHUFB        Y5, Y1, Y1
+	VPSHUFB        spreadFP2<>+0(SB), Y2, Y2
+	VPAND          vector00000003<>+0(SB), Y2, Y5
+	VPSRLD         $0x02, Y2, Y6
+	VPAND          vector00000300<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x04, Y2, Y6
+	VPAND          vector00030000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03000000<>+0(SB), Y2, Y2
+	VPOR           Y2, Y5, Y5
+	VMOVDQU        rocmFP2<>+0(SB), Y2
+	VPSHUFB        Y5, Y2, Y2
+	VPSHUFB        spreadFP2<>+0(SB), Y3, Y3
+	VPAND          vector00000003<>+0(SB), Y3, Y5
+	VPSRLD         $0x02, Y3, Y6
+	VPAND          vector00000300<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x04, Y3, Y6
+	VPAND          vector00030000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03000000<>+0(SB), Y3, Y3
+	VPOR           Y3, Y5, Y5
+	VMOVDQU        rocmFP2<>+0(SB), Y3
+	VPSHUFB        Y5, Y3, Y3
+	VPSHUFB        spreadFP2<>+0(SB), Y4, Y4
+	VPAND          vector00000003<>+0(SB), Y4, Y5
+	VPSRLD         $0x02, Y4, Y6
+	VPAND          vector00000300<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x04, Y4, Y6
+	VPAND          vector00030000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03000000<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        rocmFP2<>+0(SB), Y4
+	VPSHUFB        Y5, Y4, Y4
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   36(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPBROADCASTQ   2(SI), Y1
+	VPBROADCASTQ   2(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPBROADCASTQ   2(SI)(AX*1), Y2
+	VPBROADCASTQ   2(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*2), Y3
+	VPBROADCASTQ   2(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPBROADCASTQ   2(SI)(CX*1), Y4
+	VPBROADCASTQ   2(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSRLQ         $0x10, Y1, Y1
+	VPSHUFB        spreadFP2<>+0(SB), Y1, Y1
+	VPAND          vector00000003<>+0(SB), Y1, Y5
+	VPSRLD         $0x02, Y1, Y6
+	VPAND          vector00000300<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x04, Y1, Y6
+	VPAND          vector00030000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x06, Y1, Y1
+	VPAND          vector03000000<>+0(SB), Y1, Y1
+	VPOR           Y1, Y5, Y5
+	VMOVDQU        rocmFP2<>+0(SB), Y1
+	VPSHUFB        Y5, Y1, Y1
+	VPSRLQ         $0x10, Y2, Y2
+	VPSHUFB        spreadFP2<>+0(SB), Y2, Y2
+	VPAND          vector00000003<>+0(SB), Y2, Y5
+	VPSRLD         $0x02, Y2, Y6
+	VPAND          vector00000300<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x04, Y2, Y6
+	VPAND          vector00030000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x06, Y2, Y2
+	VPAND          vector03000000<>+0(SB), Y2, Y2
+	VPOR           Y2, Y5, Y5
+	VMOVDQU        rocmFP2<>+0(SB), Y2
+	VPSHUFB        Y5, Y2, Y2
+	VPSRLQ         $0x10, Y3, Y3
+	VPSHUFB        spreadFP2<>+0(SB), Y3, Y3
+	VPAND          vector00000003<>+0(SB), Y3, Y5
+	VPSRLD         $0x02, Y3, Y6
+	VPAND          vector00000300<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x04, Y3, Y6
+	VPAND          vector00030000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x06, Y3, Y3
+	VPAND          vector03000000<>+0(SB), Y3, Y3
+	VPOR           Y3, Y5, Y5
+	VMOVDQU        rocmFP2<>+0(SB), Y3
+	VPSHUFB        Y5, Y3, Y3
+	VPSRLQ         $0x10, Y4, Y4
+	VPSHUFB        spreadFP2<>+0(SB), Y4, Y4
+	VPAND          vector00000003<>+0(SB), Y4, Y5
+	VPSRLD         $0x02, Y4, Y6
+	VPAND          vector00000300<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x04, Y4, Y6
+	VPAND          vector00030000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03000000<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        rocmFP2<>+0(SB), Y4
+	VPSHUFB        Y5, Y4, Y4
+	VBROADCASTI128 16(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   40(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 320(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         256(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         576(DX), Y1, Y1
+	VFMADD231PS    320(DX), Y1, Y0
+	ADDQ           $0x0000002c, R8
+	PREFETCHT0     (R9)
+	PREFETCHT0     64(R9)
+	ADDQ           $0x00000050, R9
+	ADDQ           $0x0000000a, SI
+	ADDQ           $0x0000000a, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ3_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2
+TEXT ·avx2UnpackQ3_0_ROCMFPX(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR        Y0, Y0, Y0
+	VMOVD        10(SI), X1
+	VPINSRD      $0x01, 10(SI)(AX*1), X1, X1
+	VPINSRD      $0x02, 10(SI)(AX*2), X1, X1
+	VPINSRD      $0x03, 10(SI)(CX*1), X1, X1
+	VINSERTI128  $0x00, X1, Y0, Y0
+	VMOVD        10(DI), X1
+	VPINSRD      $0x01, 10(DI)(AX*1), X1, X1
+	VPINSRD      $0x02, 10(DI)(AX*2), X1, X1
+	VPINSRD      $0x03, 10(DI)(CX*1), X1, X1
+	VINSERTI128  $0x01, X1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VPAND        vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU      vector0000007e<>+0(SB), Y2
+	VPSUBD       Y1, Y2, Y2
+	VPSRAD       $0x1f, Y2, Y2
+	VPSLLD       $0x14, Y1, Y1
+	VMOVDQU      vector7b000000<>+0(SB), Y3
+	VMULPS       Y3, Y1, Y1
+	VPANDN       Y1, Y2, Y1
+	VMOVDQU      Y1, 256(DX)
+	VPSRLD       $0x18, Y0, Y0
+	VPAND        vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU      vector0000007e<>+0(SB), Y1
+	VPSUBD       Y0, Y1, Y1
+	VPSRAD       $0x1f, Y1, Y1
+	VPSLLD       $0x14, Y0, Y0
+	VMOVDQU      vector7b000000<>+0(SB), Y2
+	VMULPS       Y2, Y0, Y0
+	VPANDN       Y0, Y1, Y0
+	VMOVDQU      Y0, 576(DX)
+	VPBROADCASTQ (SI), Y0
+	VPBROADCASTQ (DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPBROADCASTQ (SI)(AX*1), Y1
+	VPBROADCASTQ (DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPBROADCASTQ (SI)(AX*2), Y2
+	VPBROADCASTQ (DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPBROADCASTQ (SI)(CX*1), Y3
+	VPBROADCASTQ (DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      spreadFP3<>+0(SB), Y0, Y0
+	VMOVDQU      shiftFP3<>+0(SB), Y4
+	VPSRLVD      Y4, Y0, Y0
+	VPAND        vector00000007<>+0(SB), Y0, Y4
+	VPSLLD       $0x05, Y0, Y5
+	VPAND        vector00000700<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0a, Y0, Y5
+	VPAND        vector00070000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0f, Y0, Y0
+	VPAND        vector07000000<>+0(SB), Y0, Y0
+	VPOR         Y0, Y4, Y4
+	VMOVDQU      rocmFP3<>+0(SB), Y0
+	VPSHUFB      Y4, Y0, Y0
+	VPSHUFB      spreadFP3<>+0(SB), Y1, Y1
+	VMOVDQU      shiftFP3<>+0(SB), Y4
+	VPSRLVD      Y4, Y1, Y1
+	VPAND        vector00000007<>+0(SB), Y1, Y4
+	VPSLLD       $0x05, Y1, Y5
+	VPAND        vector00000700<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0a, Y1, Y5
+	VPAND        vector00070000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0f, Y1, Y1
+	VPAND        vector07000000<>+0(SB), Y1, Y1
+	VPOR         Y1, Y4, Y4
+	VMOVDQU      rocmFP3<>+0(SB), Y1
+	VPSHUFB      Y4, Y1, Y1
+	VPSHUFB      spreadFP3<>+0(SB), Y2, Y2
+	VMOVDQU      shiftFP3<>+0(SB), Y4
+	VPSRLVD      Y4, Y2, Y2
+	VPAND        vector00000007<>+0(SB), Y2, Y4
+	VPSLLD       $0x05, Y2, Y5
+	VPAND        vector00000700<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0a, Y2, Y5
+	VPAND        vector00070000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0f, Y2, Y2
+	VPAND        vector07000000<>+0(SB), Y2, Y2
+	VPOR         Y2, Y4, Y4
+	VMOVDQU      rocmFP3<>+0(SB), Y2
+	VPSHUFB      Y4, Y2, Y2
+	VPSHUFB      spreadFP3<>+0(SB), Y3, Y3
+	VMOVDQU      shiftFP3<>+0(SB), Y4
+	VPSRLVD      Y4, Y3, Y3
+	VPAND        vector00000007<>+0(SB), Y3, Y4
+	VPSLLD       $0x05, Y3, Y5
+	VPAND        vector00000700<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0a, Y3, Y5
+	VPAND        vector00070000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0f, Y3, Y3
+	VPAND        vector07000000<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      rocmFP3<>+0(SB), Y3
+	VPSHUFB      Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, (DX)
+	VMOVDQU      Y1, 64(DX)
+	VMOVDQU      Y4, 128(DX)
+	VMOVDQU      Y0, 192(DX)
+	VPBROADCASTQ 6(SI), Y0
+	VPBROADCASTQ 6(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPBROADCASTQ 6(SI)(AX*1), Y1
+	VPBROADCASTQ 6(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPBROADCASTQ 6(SI)(AX*2), Y2
+	VPBROADCASTQ 6(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPBROADCASTQ 6(SI)(CX*1), Y3
+	VPBROADCASTQ 6(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      spreadFP3<>+0(SB), Y0, Y0
+	VMOVDQU      shiftFP3<>+0(SB), Y4
+	VPSRLVD      Y4, Y0, Y0
+	VPAND        vector00000007<>+0(SB), Y0, Y4
+	VPSLLD       $0x05, Y0, Y5
+	VPAND        vector00000700<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0a, Y0, Y5
+	VPAND        vector00070000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0f, Y0, Y0
+	VPAND        vector07000000<>+0(SB), Y0, Y0
+	VPOR         Y0, Y4, Y4
+	VMOVDQU      rocmFP3<>+0(SB), Y0
+	VPSHUFB      Y4, Y0, Y0
+	VPSHUFB      spreadFP3<>+0(SB), Y1, Y1
+	VMOVDQU      shiftFP3<>+0(SB), Y4
+	VPSRLVD      Y4, Y1, Y1
+	VPAND        vector00000007<>+0(SB), Y1, Y4
+	VPSLLD       $0x05, Y1, Y5
+	VPAND        vector00000700<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0a, Y1, Y5
+	VPAND        vector00070000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0f, Y1, Y1
+	VPAND        vector07000000<>+0(SB), Y1, Y1
+	VPOR         Y1, Y4, Y4
+	VMOVDQU      rocmFP3<>+0(SB), Y1
+	VPSHUFB      Y4, Y1, Y1
+	VPSHUFB      spreadFP3<>+0(SB), Y2, Y2
+	VMOVDQU      shiftFP3<>+0(SB), Y4
+	VPSRLVD      Y4, Y2, Y2
+	VPAND        vector00000007<>+0(SB), Y2, Y4
+	VPSLLD       $0x05, Y2, Y5
+	VPAND        vector00000700<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0a, Y2, Y5
+	VPAND        vector00070000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0f, Y2, Y2
+	VPAND        vector07000000<>+0(SB), Y2, Y2
+	VPOR         Y2, Y4, Y4
+	VMOVDQU      rocmFP3<>+0(SB), Y2
+	VPSHUFB      Y4, Y2, Y2
+	VPSHUFB      spreadFP3<>+0(SB), Y3, Y3
+	VMOVDQU      shiftFP3<>+0(SB), Y4
+	VPSRLVD      Y4, Y3, Y3
+	VPAND        vector00000007<>+0(SB), Y3, Y4
+	VPSLLD       $0x05, Y3, Y5
+	VPAND        vector00000700<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0a, Y3, Y5
+	VPAND        vector00070000<>+0(SB), Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSLLD       $0x0f, Y3, Y3
+	VPAND        vector07000000<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      rocmFP3<>+0(SB), Y3
+	VPSHUFB      Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 320(DX)
+	VMOVDQU      Y1, 384(DX)
+	VMOVDQU      Y4, 448(DX)
+	VMOVDQU      Y0, 512(DX)
+	ADDQ         $0x00000280, DX
+	ADDQ         $0x0000000e, SI
+	ADDQ         $0x0000000e, DI
+	DECQ         BX
+	JNZ          block
+	MOVQ         tile_base+0(FP), DX
+	ADDQ         $0x00000020, DX
+	LEAQ         (R8)(AX*8), R8
+	XORQ         $0x01, R9
+	JNZ          half
+	VZEROUPPER
+	RET
+
+DATA rocmFP3<>+0(SB)/8, $0x0002030408060504
+DATA rocmFP3<>+8(SB)/8, $0x0000000000000000
+DATA rocmFP3<>+16(SB)/8, $0x0002030408060504
+DATA rocmFP3<>+24(SB)/8, $0x0000000000000000
+DATA rocmFP3<>+32(SB)/8, $0x0002030408060504
+DATA rocmFP3<>+40(SB)/8, $0x0000000000000000
+DATA rocmFP3<>+48(SB)/8, $0x0002030408060504
+DATA rocmFP3<>+56(SB)/8, $0x0000000000000000
+GLOBL rocmFP3<>(SB), RODATA|NOPTR, $64
+
+DATA spreadFP3<>+0(SB)/8, $0x8080020180800100
+DATA spreadFP3<>+8(SB)/8, $0x8080050480800403
+DATA spreadFP3<>+16(SB)/8, $0x8080020180800100
+DATA spreadFP3<>+24(SB)/8, $0x8080050480800403
+DATA spreadFP3<>+32(SB)/8, $0x8080020180800100
+DATA spreadFP3<>+40(SB)/8, $0x8080050480800403
+DATA spreadFP3<>+48(SB)/8, $0x8080020180800100
+DATA spreadFP3<>+56(SB)/8, $0x8080050480800403
+GLOBL spreadFP3<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000007<>+0(SB)/8, $0x0000000700000007
+DATA vector00000007<>+8(SB)/8, $0x0000000700000007
+DATA vector00000007<>+16(SB)/8, $0x0000000700000007
+DATA vector00000007<>+24(SB)/8, $0x0000000700000007
+DATA vector00000007<>+32(SB)/8, $0x0000000700000007
+DATA vector00000007<>+40(SB)/8, $0x0000000700000007
+DATA vector00000007<>+48(SB)/8, $0x0000000700000007
+DATA vector00000007<>+56(SB)/8, $0x0000000700000007
+GLOBL vector00000007<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000700<>+0(SB)/8, $0x0000070000000700
+DATA vector00000700<>+8(SB)/8, $0x0000070000000700
+DATA vector00000700<>+16(SB)/8, $0x0000070000000700
+DATA vector00000700<>+24(SB)/8, $0x0000070000000700
+DATA vector00000700<>+32(SB)/8, $0x0000070000000700
+DATA vector00000700<>+40(SB)/8, $0x0000070000000700
+DATA vector00000700<>+48(SB)/8, $0x0000070000000700
+DATA vector00000700<>+56(SB)/8, $0x0000070000000700
+GLOBL vector00000700<>(SB), RODATA|NOPTR, $64
+
+DATA vector00070000<>+0(SB)/8, $0x0007000000070000
+DATA vector00070000<>+8(SB)/8, $0x0007000000070000
+DATA vector00070000<>+16(SB)/8, $0x0007000000070000
+DATA vector00070000<>+24(SB)/8, $0x0007000000070000
+DATA vector00070000<>+32(SB)/8, $0x0007000000070000
+DATA vector00070000<>+40(SB)/8, $0x0007000000070000
+DATA vector00070000<>+48(SB)/8, $0x0007000000070000
+DATA vector00070000<>+56(SB)/8, $0x0007000000070000
+GLOBL vector00070000<>(SB), RODATA|NOPTR, $64
+
+DATA vector07000000<>+0(SB)/8, $0x0700000007000000
+DATA vector07000000<>+8(SB)/8, $0x0700000007000000
+DATA vector07000000<>+16(SB)/8, $0x0700000007000000
+DATA vector07000000<>+24(SB)/8, $0x0700000007000000
+DATA vector07000000<>+32(SB)/8, $0x0700000007000000
+DATA vector07000000<>+40(SB)/8, $0x0700000007000000
+DATA vector07000000<>+48(SB)/8, $0x0700000007000000
+DATA vector07000000<>+56(SB)/8, $0x0700000007000000
+GLOBL vector07000000<>(SB), RODATA|NOPTR, $64
+
+DATA shiftFP3<>+0(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+8(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+16(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+24(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+32(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+40(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+48(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+56(SB)/8, $0x0000000400000000
+GLOBL shiftFP3<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotQ3_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotQ3_0_ROCMFPX(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          10(SI), X2
+	VPINSRD        $0x01, 10(SI)(AX*1), X2, X2
+	VPINSRD        $0x02, 10(SI)(AX*2), X2, X2
+	VPINSRD        $0x03, 10(SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          10(DI), X2
+	VPINSRD        $0x01, 10(DI)(AX*1), X2, X2
+	VPINSRD        $0x02, 10(DI)(AX*2), X2, X2
+	VPINSRD        $0x03, 10(DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSRLD         $0x10, Y1, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSUBD         Y2, Y3, Y3
+	VPSRAD         $0x1f, Y3, Y3
+	VPSLLD         $0x14, Y2, Y2
+	VMOVDQU        vector7b000000<>+0(SB), Y4
+	VMULPS         Y4, Y2, Y2
+	VPANDN         Y2, Y3, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSUBD         Y1, Y2, Y2
+	VPSRAD         $0x1f, Y2, Y2
+	VPSLLD         $0x14, Y1, Y1
+	VMOVDQU        vector7b000000<>+0(SB), Y3
+	VMULPS         Y3, Y1, Y1
+	VPANDN         Y1, Y2, Y1
+	VMOVDQU        Y1, 576(DX)
+	VPBROADCASTQ   (SI), Y1
+	VPBROADCASTQ   (DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPBROADCASTQ   (SI)(AX*1), Y2
+	VPBROADCASTQ   (DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPBROADCASTQ   (SI)(AX*2), Y3
+	VPBROADCASTQ   (DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPBROADCASTQ   (SI)(CX*1), Y4
+	VPBROADCASTQ   (DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        spreadFP3<>+0(SB), Y1, Y1
+	VMOVDQU        shiftFP3<>+0(SB), Y5
+	VPSRLVD        Y5, Y1, Y1
+	VPAND          vector00000007<>+0(SB), Y1, Y5
+	VPSLLD         $0x05, Y1, Y6
+	VPAND          vector00000700<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0a, Y1, Y6
+	VPAND          vector00070000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0f, Y1, Y1
+	VPAND          vector07000000<>+0(SB), Y1, Y1
+	VPOR           Y1, Y5, Y5
+	VMOVDQU        rocmFP3<>+0(SB), Y1
+	VPSHUFB        Y5, Y1, Y1
+	VPSHUFB        spreadFP3<>+0(SB), Y2, Y2
+	VMOVDQU        shiftFP3<>+0(SB), Y5
+	VPSRLVD        Y5, Y2, Y2
+	VPAND          vector00000007<>+0(SB), Y2, Y5
+	VPSLLD         $0x05, Y2, Y6
+	VPAND          vector00000700<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0a, Y2, Y6
+	VPAND          vector00070000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0f, Y2, Y2
+	VPAND          vector07000000<>+0(SB), Y2, Y2
+	VPOR           Y2, Y5, Y5
+	VMOVDQU        rocmFP3<>+0(SB), Y2
+	VPSHUFB        Y5, Y2, Y2
+	VPSHUFB        spreadFP3<>+0(SB), Y3, Y3
+	VMOVDQU        shiftFP3<>+0(SB), Y5
+	VPSRLVD        Y5, Y3, Y3
+	VPAND          vector00000007<>+0(SB), Y3, Y5
+	VPSLLD         $0x05, Y3, Y6
+	VPAND          vector00000700<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0a, Y3, Y6
+	VPAND          vector00070000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0f, Y3, Y3
+	VPAND          vector07000000<>+0(SB), Y3, Y3
+	VPOR           Y3, Y5, Y5
+	VMOVDQU        rocmFP3<>+0(SB), Y3
+	VPSHUFB        Y5, Y3, Y3
+	VPSHUFB        spreadFP3<>+0(SB), Y4, Y4
+	VMOVDQU        shiftFP3<>+0(SB), Y5
+	VPSRLVD        Y5, Y4, Y4
+	VPAND          vector00000007<>+0(SB), Y4, Y5
+	VPSLLD         $0x05, Y4, Y6
+	VPAND          vector00000700<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0a, Y4, Y6
+	VPAND          vector00070000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0f, Y4, Y4
+	VPAND          vector07000000<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        rocmFP3<>+0(SB), Y4
+	VPSHUFB        Y5, Y4, Y4
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   36(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPBROADCASTQ   6(SI), Y1
+	VPBROADCASTQ   6(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPBROADCASTQ   6(SI)(AX*1), Y2
+	VPBROADCASTQ   6(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPBROADCASTQ   6(SI)(AX*2), Y3
+	VPBROADCASTQ   6(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPBROADCASTQ   6(SI)(CX*1), Y4
+	VPBROADCASTQ   6(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        spreadFP3<>+0(SB), Y1, Y1
+	VMOVDQU        shiftFP3<>+0(SB), Y5
+	VPSRLVD        Y5, Y1, Y1
+	VPAND          vector00000007<>+0(SB), Y1, Y5
+	VPSLLD         $0x05, Y1, Y6
+	VPAND          vector00000700<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0a, Y1, Y6
+	VPAND          vector00070000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0f, Y1, Y1
+	VPAND          vector07000000<>+0(SB), Y1, Y1
+	VPOR           Y1, Y5, Y5
+	VMOVDQU        rocmFP3<>+0(SB), Y1
+	VPSHUFB        Y5, Y1, Y1
+	VPSHUFB        spreadFP3<>+0(SB), Y2, Y2
+	VMOVDQU        shiftFP3<>+0(SB), Y5
+	VPSRLVD        Y5, Y2, Y2
+	VPAND          vector00000007<>+0(SB), Y2, Y5
+	VPSLLD         $0x05, Y2, Y6
+	VPAND          vector00000700<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0a, Y2, Y6
+	VPAND          vector00070000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0f, Y2, Y2
+	VPAND          vector07000000<>+0(SB), Y2, Y2
+	VPOR           Y2, Y5, Y5
+	VMOVDQU        rocmFP3<>+0(SB), Y2
+	VPSHUFB        Y5, Y2, Y2
+	VPSHUFB        spreadFP3<>+0(SB), Y3, Y3
+	VMOVDQU        shiftFP3<>+0(SB), Y5
+	VPSRLVD        Y5, Y3, Y3
+	VPAND          vector00000007<>+0(SB), Y3, Y5
+	VPSLLD         $0x05, Y3, Y6
+	VPAND          vector00000700<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0a, Y3, Y6
+	VPAND          vector00070000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0f, Y3, Y3
+	VPAND          vector07000000<>+0(SB), Y3, Y3
+	VPOR           Y3, Y5, Y5
+	VMOVDQU        rocmFP3<>+0(SB), Y3
+	VPSHUFB        Y5, Y3, Y3
+	VPSHUFB        spreadFP3<>+0(SB), Y4, Y4
+	VMOVDQU        shiftFP3<>+0(SB), Y5
+	VPSRLVD        Y5, Y4, Y4
+	VPAND          vector00000007<>+0(SB), Y4, Y5
+	VPSLLD         $0x05, Y4, Y6
+	VPAND          vector00000700<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0a, Y4, Y6
+	VPAND          vector00070000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x0f, Y4, Y4
+	VPAND          vector07000000<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        rocmFP3<>+0(SB), Y4
+	VPSHUFB        Y5, Y4, Y4
+	VBROADCASTI128 16(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   40(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 320(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         256(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         576(DX), Y1, Y1
+	VFMADD231PS    320(DX), Y1, Y0
+	ADDQ           $0x0000002c, R8
+	PREFETCHT0     (R9)
+	PREFETCHT0     64(R9)
+	ADDQ           $0x00000070, R9
+	ADDQ           $0x0000000e, SI
+	ADDQ           $0x0000000e, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ6_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2
+TEXT ·avx2UnpackQ6_0_ROCMFPX(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	VMOVD          22(SI), X1
+	VPINSRD        $0x01, 22(SI)(AX*1), X1, X1
+	VPINSRD        $0x02, 22(SI)(AX*2), X1, X1
+	VPINSRD        $0x03, 22(SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y0, Y0
+	VMOVD          22(DI), X1
+	VPINSRD        $0x01, 22(DI)(AX*1), X1, X1
+	VPINSRD        $0x02, 22(DI)(AX*2), X1, X1
+	VPINSRD        $0x03, 22(DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y0, Y0
+	VPSRLD         $0x10, Y0, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSUBD         Y1, Y2, Y2
+	VPSRAD         $0x1f, Y2, Y2
+	VPSLLD         $0x14, Y1, Y1
+	VMOVDQU        vector7b000000<>+0(SB), Y3
+	VMULPS         Y3, Y1, Y1
+	VPANDN         Y1, Y2, Y1
+	VMOVDQU        Y1, 256(DX)
+	VPSRLD         $0x18, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU        vector0000007e<>+0(SB), Y1
+	VPSUBD         Y0, Y1, Y1
+	VPSRAD         $0x1f, Y1, Y1
+	VPSLLD         $0x14, Y0, Y0
+	VMOVDQU        vector7b000000<>+0(SB), Y2
+	VMULPS         Y2, Y0, Y0
+	VPANDN         Y0, Y1, Y0
+	VMOVDQU        Y0, 576(DX)
+	VBROADCASTI128 (SI), Y0
+	VINSERTI128    $0x01, (DI), Y0, Y0
+	VBROADCASTI128 (SI)(AX*1), Y1
+	VINSERTI128    $0x01, (DI)(AX*1), Y1, Y1
+	VBROADCASTI128 (SI)(AX*2), Y2
+	VINSERTI128    $0x01, (DI)(AX*2), Y2, Y2
+	VBROADCASTI128 (SI)(CX*1), Y3
+	VINSERTI128    $0x01, (DI)(CX*1), Y3, Y3
+	VPSHUFB        spreadFP6Low<>+0(SB), Y0, Y0
+	VPAND          vector0000003f<>+0(SB), Y0, Y4
+	VPSLLD         $0x02, Y0, Y5
+	VPAND          vector00003f00<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x04, Y0, Y5
+	VPAND          vector003f0000<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x06, Y0, Y0
+	VPAND          vector3f000000<>+0(SB), Y0, Y0
+	VPOR           Y0, Y4, Y4
+	VPAND          vector1f1f1f1f<>+0(SB), Y4, Y0
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y5
+	VPADDB         Y5, Y0, Y5
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPXOR          vector20202020<>+0(SB), Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPOR           Y5, Y0, Y0
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPADDB         Y5, Y0, Y0
+	VPAND          vector20202020<>+0(SB), Y4, Y4
+	VPCMPEQB       vector20202020<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y0, Y0
+	VPAND          vector40404040<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y0, Y0
+	VPSUBB         Y4, Y0, Y0
+	VPSHUFB        spreadFP6Low<>+0(SB), Y1, Y1
+	VPAND          vector0000003f<>+0(SB), Y1, Y4
+	VPSLLD         $0x02, Y1, Y5
+	VPAND          vector00003f00<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x04, Y1, Y5
+	VPAND          vector003f0000<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x06, Y1, Y1
+	VPAND          vector3f000000<>+0(SB), Y1, Y1
+	VPOR           Y1, Y4, Y4
+	VPAND          vector1f1f1f1f<>+0(SB), Y4, Y1
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y5
+	VPADDB         Y5, Y1, Y5
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPXOR          vector20202020<>+0(SB), Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPADDB         Y5, Y1, Y1
+	VPAND          vector20202020<>+0(SB), Y4, Y4
+	VPCMPEQB       vector20202020<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y1, Y1
+	VPAND          vector40404040<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y1, Y1
+	VPSUBB         Y4, Y1, Y1
+	VPSHUFB        spreadFP6Low<>+0(SB), Y2, Y2
+	VPAND          vector0000003f<>+0(SB), Y2, Y4
+	VPSLLD         $0x02, Y2, Y5
+	VPAND          vector00003f00<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x04, Y2, Y5
+	VPAND          vector003f0000<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x06, Y2, Y2
+	VPAND          vector3f000000<>+0(SB), Y2, Y2
+	VPOR           Y2, Y4, Y4
+	VPAND          vector1f1f1f1f<>+0(SB), Y4, Y2
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y5
+	VPADDB         Y5, Y2, Y5
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPXOR          vector20202020<>+0(SB), Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPOR           Y5, Y2, Y2
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPADDB         Y5, Y2, Y2
+	VPAND          vector20202020<>+0(SB), Y4, Y4
+	VPCMPEQB       vector20202020<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y2, Y2
+	VPAND          vector40404040<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y2, Y2
+	VPSUBB         Y4, Y2, Y2
+	VPSHUFB        spreadFP6Low<>+0(SB), Y3, Y3
+	VPAND          vector0000003f<>+0(SB), Y3, Y4
+	VPSLLD         $0x02, Y3, Y5
+	VPAND          vector00003f00<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x04, Y3, Y5
+	VPAND          vector003f0000<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x06, Y3, Y3
+	VPAND          vector3f000000<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VPAND          vector1f1f1f1f<>+0(SB), Y4, Y3
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y5
+	VPADDB         Y5, Y3, Y5
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPXOR          vector20202020<>+0(SB), Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPADDB         Y5, Y3, Y3
+	VPAND          vector20202020<>+0(SB), Y4, Y4
+	VPCMPEQB       vector20202020<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector40404040<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VMOVDQU        Y3, (DX)
+	VMOVDQU        Y1, 64(DX)
+	VMOVDQU        Y4, 128(DX)
+	VMOVDQU        Y0, 192(DX)
+	VBROADCASTI128 10(SI), Y0
+	VINSERTI128    $0x01, 10(DI), Y0, Y0
+	VBROADCASTI128 10(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 10(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 10(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 10(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 10(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 10(DI)(CX*1), Y3, Y3
+	VPSHUFB        spreadFP6High<>+0(SB), Y0, Y0
+	VPAND          vector0000003f<>+0(SB), Y0, Y4
+	VPSLLD         $0x02, Y0, Y5
+	VPAND          vector00003f00<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x04, Y0, Y5
+	VPAND          vector003f0000<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x06, Y0, Y0
+	VPAND          vector3f000000<>+0(SB), Y0, Y0
+	VPOR           Y0, Y4, Y4
+	VPAND          vector1f1f1f1f<>+0(SB), Y4, Y0
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y5
+	VPADDB         Y5, Y0, Y5
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPXOR          vector20202020<>+0(SB), Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPOR           Y5, Y0, Y0
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPADDB         Y5, Y0, Y0
+	VPAND          vector20202020<>+0(SB), Y4, Y4
+	VPCMPEQB       vector20202020<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y0, Y0
+	VPAND          vector40404040<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y0, Y0
+	VPSUBB         Y4, Y0, Y0
+	VPSHUFB        spreadFP6High<>+0(SB), Y1, Y1
+	VPAND          vector0000003f<>+0(SB), Y1, Y4
+	VPSLLD         $0x02, Y1, Y5
+	VPAND          vector00003f00<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x04, Y1, Y5
+	VPAND          vector003f0000<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x06, Y1, Y1
+	VPAND          vector3f000000<>+0(SB), Y1, Y1
+	VPOR           Y1, Y4, Y4
+	VPAND          vector1f1f1f1f<>+0(SB), Y4, Y1
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y5
+	VPADDB         Y5, Y1, Y5
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPXOR          vector20202020<>+0(SB), Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPADDB         Y5, Y1, Y1
+	VPAND          vector20202020<>+0(SB), Y4, Y4
+	VPCMPEQB       vector20202020<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y1, Y1
+	VPAND          vector40404040<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y1, Y1
+	VPSUBB         Y4, Y1, Y1
+	VPSHUFB        spreadFP6High<>+0(SB), Y2, Y2
+	VPAND          vector0000003f<>+0(SB), Y2, Y4
+	VPSLLD         $0x02, Y2, Y5
+	VPAND          vector00003f00<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x04, Y2, Y5
+	VPAND          vector003f0000<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x06, Y2, Y2
+	VPAND          vector3f000000<>+0(SB), Y2, Y2
+	VPOR           Y2, Y4, Y4
+	VPAND          vector1f1f1f1f<>+0(SB), Y4, Y2
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y5
+	VPADDB         Y5, Y2, Y5
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPXOR          vector20202020<>+0(SB), Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPOR           Y5, Y2, Y2
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPADDB         Y5, Y2, Y2
+	VPAND          vector20202020<>+0(SB), Y4, Y4
+	VPCMPEQB       vector20202020<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y2, Y2
+	VPAND          vector40404040<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y2, Y2
+	VPSUBB         Y4, Y2, Y2
+	VPSHUFB        spreadFP6High<>+0(SB), Y3, Y3
+	VPAND          vector0000003f<>+0(SB), Y3, Y4
+	VPSLLD         $0x02, Y3, Y5
+	VPAND          vector00003f00<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x04, Y3, Y5
+	VPAND          vector003f0000<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSLLD         $0x06, Y3, Y3
+	VPAND          vector3f000000<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VPAND          vector1f1f1f1f<>+0(SB), Y4, Y3
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y5
+	VPADDB         Y5, Y3, Y5
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPXOR          vector20202020<>+0(SB), Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPOR           Y5, Y3, Y3
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPADDB         Y5, Y3, Y3
+	VPAND          vector20202020<>+0(SB), Y4, Y4
+	VPCMPEQB       vector20202020<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector40404040<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VMOVDQU        Y3, 320(DX)
+	VMOVDQU        Y1, 384(DX)
+	VMOVDQU        Y4, 448(DX)
+	VMOVDQU        Y0, 512(DX)
+	ADDQ           $0x00000280, DX
+	ADDQ           $0x0000001a, SI
+	ADDQ           $0x0000001a, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+DATA vector0000003f<>+0(SB)/8, $0x0000003f0000003f
+DATA vector0000003f<>+8(SB)/8, $0x0000003f0000003f
+DATA vector0000003f<>+16(SB)/8, $0x0000003f0000003f
+DATA vector0000003f<>+24(SB)/8, $0x0000003f0000003f
+DATA vector0000003f<>+32(SB)/8, $0x0000003f0000003f
+DATA vector0000003f<>+40(SB)/8, $0x0000003f0000003f
+DATA vector0000003f<>+48(SB)/8, $0x0000003f0000003f
+DATA vector0000003f<>+56(SB)/8, $0x0000003f0000003f
+GLOBL vector0000003f<>(SB), RODATA|NOPTR, $64
+
+DATA vector00003f00<>+0(SB)/8, $0x00003f0000003f00
+DATA vector00003f00<>+8(SB)/8, $0x00003f0000003f00
+DATA vector00003f00<>+16(SB)/8, $0x00003f0000003f00
+DATA vector00003f00<>+24(SB)/8, $0x00003f0000003f00
+DATA vector00003f00<>+32(SB)/8, $0x00003f0000003f00
+DATA vector00003f00<>+40(SB)/8, $0x00003f0000003f00
+DATA vector00003f00<>+48(SB)/8, $0x00003f0000003f00
+DATA vector00003f00<>+56(SB)/8, $0x00003f0000003f00
+GLOBL vector00003f00<>(SB), RODATA|NOPTR, $64
+
+DATA vector003f0000<>+0(SB)/8, $0x003f0000003f0000
+DATA vector003f0000<>+8(SB)/8, $0x003f0000003f0000
+DATA vector003f0000<>+16(SB)/8, $0x003f0000003f0000
+DATA vector003f0000<>+24(SB)/8, $0x003f0000003f0000
+DATA vector003f0000<>+32(SB)/8, $0x003f0000003f0000
+DATA vector003f0000<>+40(SB)/8, $0x003f0000003f0000
+DATA vector003f0000<>+48(SB)/8, $0x003f0000003f0000
+DATA vector003f0000<>+56(SB)/8, $0x003f0000003f0000
+GLOBL vector003f0000<>(SB), RODATA|NOPTR, $64
+
+DATA vector3f000000<>+0(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+8(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+16(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+24(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+32(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+40(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+48(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+56(SB)/8, $0x3f0000003f000000
+GLOBL vector3f000000<>(SB), RODATA|NOPTR, $64
+
+DATA spreadFP6Low<>+0(SB)/8, $0x8005040380020100
+DATA spreadFP6Low<>+8(SB)/8, $0x800b0a0980080706
+DATA spreadFP6Low<>+16(SB)/8, $0x8005040380020100
+DATA spreadFP6Low<>+24(SB)/8, $0x800b0a0980080706
+DATA spreadFP6Low<>+32(SB)/8, $0x8005040380020100
+DATA spreadFP6Low<>+40(SB)/8, $0x800b0a0980080706
+DATA spreadFP6Low<>+48(SB)/8, $0x8005040380020100
+DATA spreadFP6Low<>+56(SB)/8, $0x800b0a0980080706
+GLOBL spreadFP6Low<>(SB), RODATA|NOPTR, $64
+
+DATA spreadFP6High<>+0(SB)/8, $0x8007060580040302
+DATA spreadFP6High<>+8(SB)/8, $0x800d0c0b800a0908
+DATA spreadFP6High<>+16(SB)/8, $0x8007060580040302
+DATA spreadFP6High<>+24(SB)/8, $0x800d0c0b800a0908
+DATA spreadFP6High<>+32(SB)/8, $0x8007060580040302
+DATA spreadFP6High<>+40(SB)/8, $0x800d0c0b800a0908
+DATA spreadFP6High<>+48(SB)/8, $0x8007060580040302
+DATA spreadFP6High<>+56(SB)/8, $0x800d0c0b800a0908
+GLOBL spreadFP6High<>(SB), RODATA|NOPTR, $64
+
+DATA vector20202020<>+0(SB)/8, $0x2020202020202020
+DATA vector20202020<>+8(SB)/8, $0x2020202020202020
+DATA vector20202020<>+16(SB)/8, $0x2020202020202020
+DATA vector20202020<>+24(SB)/8, $0x2020202020202020
+DATA vector20202020<>+32(SB)/8, $0x2020202020202020
+DATA vector20202020<>+40(SB)/8, $0x2020202020202020
+DATA vector20202020<>+48(SB)/8, $0x2020202020202020
+DATA vector20202020<>+56(SB)/8, $0x2020202020202020
+GLOBL vector20202020<>(SB), RODATA|NOPTR, $64
+
+DATA vector1f1f1f1f<>+0(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA vector1f1f1f1f<>+8(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA vector1f1f1f1f<>+16(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA vector1f1f1f1f<>+24(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA vector1f1f1f1f<>+32(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA vector1f1f1f1f<>+40(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA vector1f1f1f1f<>+48(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA vector1f1f1f1f<>+56(SB)/8, $0x1f1f1f1f1f1f1f1f
+GLOBL vector1f1f1f1f<>(SB), RODATA|NOPTR, $64
+
+DATA vector40404040<>+0(SB)/8, $0x4040404040404040
+DATA vector40404040<>+8(SB)/8, $0x4040404040404040
+DATA vector40404040<>+16(SB)/8, $0x4040404040404040
+DATA vector40404040<>+24(SB)/8, $0x4040404040404040
+DATA vector40404040<>+32(SB)/8, $0x4040404040404040
+DATA vector40404040<>+40(SB)/8, $0x4040404040404040
+DATA vector40404040<>+48(SB)/8, $0x4040404040404040
+DATA vector40404040<>+56(SB)/8, $0x4040404040404040
+GLOBL vector40404040<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotQ6_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotQ6_0_ROCMFPX(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          22(SI), X2
+	VPINSRD        $0x01, 22(SI)(AX*1), X2, X2
+	VPINSRD        $0x02, 22(SI)(AX*2), X2, X2
+	VPINSRD        $0x03, 22(SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          22(DI), X2
+	VPINSRD        $0x01, 22(DI)(AX*1), X2, X2
+	VPINSRD        $0x02, 22(DI)(AX*2), X2, X2
+	VPINSRD        $0x03, 22(DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSRLD         $0x10, Y1, Y2
+	VPAND          vector000000ff<>+0(SB), Y2, Y2
+	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSUBD         Y2, Y3, Y3
+	VPSRAD         $0x1f, Y3, Y3
+	VPSLLD         $0x14, Y2, Y2
+	VMOVDQU        vector7b000000<>+0(SB), Y4
+	VMULPS         Y4, Y2, Y2
+	VPANDN         Y2, Y3, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSUBD         Y1, Y2, Y2
+	VPSRAD         $0x1f, Y2, Y2
+	VPSLLD         $0x14, Y1, Y1
+	VMOVDQU        vector7b000000<>+0(SB), Y3
+	VMULPS         Y3, Y1, Y1
+	VPANDN         Y1, Y2, Y1
+	VMOVDQU        Y1, 576(DX)
+	VBROADCASTI128 (SI), Y1
+	VINSERTI128    $0x01, (DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 (SI)(AX*1), Y2
+	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 (SI)(AX*2), Y3
+	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 (SI)(CX*1), Y4
+	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
+	PREFETCHT0     192(R9)
+	VPSHUFB        spreadFP6Low<>+0(SB), Y1, Y1
+	VPAND          vector0000003f<>+0(SB), Y1, Y5
+	VPSLLD         $0x02, Y1, Y6
+	VPAND          vector00003f00<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x04, Y1, Y6
+	VPAND          vector003f0000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x06, Y1, Y1
+	VPAND          vector3f000000<>+0(SB), Y1, Y1
+	VPOR           Y1, Y5, Y5
+	VPAND          vector1f1f1f1f<>+0(SB), Y5, Y1
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y6
+	VPADDB         Y6, Y1, Y6
+	VPAND          vector20202020<>+0(SB), Y6, Y6
+	VPXOR          vector20202020<>+0(SB), Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPOR           Y6, Y1, Y1
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPADDB         Y6, Y1, Y1
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPCMPEQB       vector20202020<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VPAND          vector40404040<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y1, Y1
+	VPSUBB         Y5, Y1, Y1
+	VPSHUFB        spreadFP6Low<>+0(SB), Y2, Y2
+	VPAND          vector0000003f<>+0(SB), Y2, Y5
+	VPSLLD         $0x02, Y2, Y6
+	VPAND          vector00003f00<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x04, Y2, Y6
+	VPAND          vector003f0000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x06, Y2, Y2
+	VPAND          vector3f000000<>+0(SB), Y2, Y2
+	VPOR           Y2, Y5, Y5
+	VPAND          vector1f1f1f1f<>+0(SB), Y5, Y2
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y6
+	VPADDB         Y6, Y2, Y6
+	VPAND          vector20202020<>+0(SB), Y6, Y6
+	VPXOR          vector20202020<>+0(SB), Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPADDB         Y6, Y2, Y2
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPCMPEQB       vector20202020<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y2, Y2
+	VPAND          vector40404040<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y2, Y2
+	VPSUBB         Y5, Y2, Y2
+	VPSHUFB        spreadFP6Low<>+0(SB), Y3, Y3
+	VPAND          vector0000003f<>+0(SB), Y3, Y5
+	VPSLLD         $0x02, Y3, Y6
+	VPAND          vector00003f00<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x04, Y3, Y6
+	VPAND          vector003f0000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x06, Y3, Y3
+	VPAND          vector3f000000<>+0(SB), Y3, Y3
+	VPOR           Y3, Y5, Y5
+	VPAND          vector1f1f1f1f<>+0(SB), Y5, Y3
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y6
+	VPADDB         Y6, Y3, Y6
+	VPAND          vector20202020<>+0(SB), Y6, Y6
+	VPXOR          vector20202020<>+0(SB), Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPADDB         Y6, Y3, Y3
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPCMPEQB       vector20202020<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y3, Y3
+	VPAND          vector40404040<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y3, Y3
+	VPSUBB         Y5, Y3, Y3
+	VPSHUFB        spreadFP6Low<>+0(SB), Y4, Y4
+	VPAND          vector0000003f<>+0(SB), Y4, Y5
+	VPSLLD         $0x02, Y4, Y6
+	VPAND          vector00003f00<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x04, Y4, Y6
+	VPAND          vector003f0000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x06, Y4, Y4
+	VPAND          vector3f000000<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VPAND          vector1f1f1f1f<>+0(SB), Y5, Y4
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y6
+	VPADDB         Y6, Y4, Y6
+	VPAND          vector20202020<>+0(SB), Y6, Y6
+	VPXOR          vector20202020<>+0(SB), Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPADDB         Y6, Y4, Y4
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPCMPEQB       vector20202020<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector40404040<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   36(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VBROADCASTI128 10(SI), Y1
+	VINSERTI128    $0x01, 10(DI), Y1, Y1
+	VBROADCASTI128 10(SI)(AX*1), Y2
+	VINSERTI128    $0x01, 10(DI)(AX*1), Y2, Y2
+	VBROADCASTI128 10(SI)(AX*2), Y3
+	VINSERTI128    $0x01, 10(DI)(AX*2), Y3, Y3
+	VBROADCASTI128 10(SI)(CX*1), Y4
+	VINSERTI128    $0x01, 10(DI)(CX*1), Y4, Y4
+	VPSHUFB        spreadFP6High<>+0(SB), Y1, Y1
+	VPAND          vector0000003f<>+0(SB), Y1, Y5
+	VPSLLD         $0x02, Y1, Y6
+	VPAND          vector00003f00<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x04, Y1, Y6
+	VPAND          vector003f0000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x06, Y1, Y1
+	VPAND          vector3f000000<>+0(SB), Y1, Y1
+	VPOR           Y1, Y5, Y5
+	VPAND          vector1f1f1f1f<>+0(SB), Y5, Y1
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y6
+	VPADDB         Y6, Y1, Y6
+	VPAND          vector20202020<>+0(SB), Y6, Y6
+	VPXOR          vector20202020<>+0(SB), Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPOR           Y6, Y1, Y1
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPADDB         Y6, Y1, Y1
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPCMPEQB       vector20202020<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VPAND          vector40404040<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y1, Y1
+	VPSUBB         Y5, Y1, Y1
+	VPSHUFB        spreadFP6High<>+0(SB), Y2, Y2
+	VPAND          vector0000003f<>+0(SB), Y2, Y5
+	VPSLLD         $0x02, Y2, Y6
+	VPAND          vector00003f00<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x04, Y2, Y6
+	VPAND          vector003f0000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x06, Y2, Y2
+	VPAND          vector3f000000<>+0(SB), Y2, Y2
+	VPOR           Y2, Y5, Y5
+	VPAND          vector1f1f1f1f<>+0(SB), Y5, Y2
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y6
+	VPADDB         Y6, Y2, Y6
+	VPAND          vector20202020<>+0(SB), Y6, Y6
+	VPXOR          vector20202020<>+0(SB), Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPOR           Y6, Y2, Y2
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPADDB         Y6, Y2, Y2
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPCMPEQB       vector20202020<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y2, Y2
+	VPAND          vector40404040<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y2, Y2
+	VPSUBB         Y5, Y2, Y2
+	VPSHUFB        spreadFP6High<>+0(SB), Y3, Y3
+	VPAND          vector0000003f<>+0(SB), Y3, Y5
+	VPSLLD         $0x02, Y3, Y6
+	VPAND          vector00003f00<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x04, Y3, Y6
+	VPAND          vector003f0000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x06, Y3, Y3
+	VPAND          vector3f000000<>+0(SB), Y3, Y3
+	VPOR           Y3, Y5, Y5
+	VPAND          vector1f1f1f1f<>+0(SB), Y5, Y3
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y6
+	VPADDB         Y6, Y3, Y6
+	VPAND          vector20202020<>+0(SB), Y6, Y6
+	VPXOR          vector20202020<>+0(SB), Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPADDB         Y6, Y3, Y3
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPCMPEQB       vector20202020<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y3, Y3
+	VPAND          vector40404040<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y3, Y3
+	VPSUBB         Y5, Y3, Y3
+	VPSHUFB        spreadFP6High<>+0(SB), Y4, Y4
+	VPAND          vector0000003f<>+0(SB), Y4, Y5
+	VPSLLD         $0x02, Y4, Y6
+	VPAND          vector00003f00<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x04, Y4, Y6
+	VPAND          vector003f0000<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSLLD         $0x06, Y4, Y4
+	VPAND          vector3f000000<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VPAND          vector1f1f1f1f<>+0(SB), Y5, Y4
+	VMOVDQU        vector1f1f1f1f<>+0(SB), Y6
+	VPADDB         Y6, Y4, Y6
+	VPAND          vector20202020<>+0(SB), Y6, Y6
+	VPXOR          vector20202020<>+0(SB), Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPOR           Y6, Y4, Y4
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPADDB         Y6, Y4, Y4
+	VPAND          vector20202020<>+0(SB), Y5, Y5
+	VPCMPEQB       vector20202020<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector40404040<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 16(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   40(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 320(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         256(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         576(DX), Y1, Y1
+	VFMADD231PS    320(DX), Y1, Y0
+	ADDQ           $0x0000002c, R8
+	ADDQ           $0x000000d0, R9
+	ADDQ           $0x0000001a, SI
+	ADDQ           $0x0000001a, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2
+TEXT ·avx2UnpackQ8_0_ROCMFPX(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	MOVQ w_base+24(FP), R8
+	XORQ R9, R9
+
+half:
+	MOVQ R8, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR          Y0, Y0, Y0
+	VMOVD          29(SI), X1
+	VPINSRD        $0x01, 29(SI)(AX*1), X1, X1
+	VPINSRD        $0x02, 29(SI)(AX*2), X1, X1
+	VPINSRD        $0x03, 29(SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y0, Y0
+	VMOVD          29(DI), X1
+	VPINSRD        $0x01, 29(DI)(AX*1), X1, X1
+	VPINSRD        $0x02, 29(DI)(AX*2), X1, X1
+	VPINSRD        $0x03, 29(DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y0, Y0
+	VPSRLD         $0x18, Y0, Y0
+	VPAND          vector000000ff<>+0(SB), Y0, Y0
+	VMOVDQU        vector0000007e<>+0(SB), Y1
+	VPSUBD         Y0, Y1, Y1
+	VPSRAD         $0x1f, Y1, Y1
+	VPSLLD         $0x14, Y0, Y0
+	VMOVDQU        vector7b000000<>+0(SB), Y2
+	VMULPS         Y2, Y0, Y0
+	VPANDN         Y0, Y1, Y0
+	VMOVDQU        Y0, 512(DX)
+	VBROADCASTI128 (SI), Y0
+	VINSERTI128    $0x01, (DI), Y0, Y0
+	VBROADCASTI128 (SI)(AX*1), Y1
+	VINSERTI128    $0x01, (DI)(AX*1), Y1, Y1
+	VBROADCASTI128 (SI)(AX*2), Y2
+	VINSERTI128    $0x01, (DI)(AX*2), Y2, Y2
+	VBROADCASTI128 (SI)(CX*1), Y3
+	VINSERTI128    $0x01, (DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPXOR          vector80808080<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, (DX)
+	VPXOR          vector80808080<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 64(DX)
+	VPXOR          vector80808080<>+0(SB), Y4, Y4
+	VMOVDQU        Y4, 128(DX)
+	VPXOR          vector80808080<>+0(SB), Y0, Y0
+	VMOVDQU        Y0, 192(DX)
+	VBROADCASTI128 16(SI), Y0
+	VINSERTI128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTI128 16(SI)(AX*1), Y1
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y1, Y1
+	VBROADCASTI128 16(SI)(AX*2), Y2
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y2, Y2
+	VBROADCASTI128 16(SI)(CX*1), Y3
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y3, Y3
+	VPUNPCKLDQ     Y1, Y0, Y4
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPUNPCKLQDQ    Y1, Y4, Y3
+	VPUNPCKHQDQ    Y1, Y4, Y1
+	VPUNPCKLQDQ    Y2, Y0, Y4
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPXOR          vector80808080<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 256(DX)
+	VPXOR          vector80808080<>+0(SB), Y1, Y1
+	VMOVDQU        Y1, 320(DX)
+	VPXOR          vector80808080<>+0(SB), Y4, Y4
+	VMOVDQU        Y4, 384(DX)
+	VPXOR          vector80808080<>+0(SB), Y0, Y0
+	VMOVDQU        Y0, 448(DX)
+	ADDQ           $0x00000240, DX
+	ADDQ           $0x00000021, SI
+	ADDQ           $0x00000021, DI
+	DECQ           BX
+	JNZ            block
+	MOVQ           tile_base+0(FP), DX
+	ADDQ           $0x00000020, DX
+	LEAQ           (R8)(AX*8), R8
+	XORQ           $0x01, R9
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2DotQ8_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotQ8_0_ROCMFPX(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R10
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
+
+half:
+	MOVQ R11, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	VMOVD          29(SI), X2
+	VPINSRD        $0x01, 29(SI)(AX*1), X2, X2
+	VPINSRD        $0x02, 29(SI)(AX*2), X2, X2
+	VPINSRD        $0x03, 29(SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          29(DI), X2
+	VPINSRD        $0x01, 29(DI)(AX*1), X2, X2
+	VPINSRD        $0x02, 29(DI)(AX*2), X2, X2
+	VPINSRD        $0x03, 29(DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSRLD         $0x18, Y1, Y1
+	VPAND          vector000000ff<>+0(SB), Y1, Y1
+	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSUBD         Y1, Y2, Y2
+	VPSRAD         $0x1f, Y2, Y2
+	VPSLLD         $0x14, Y1, Y1
+	VMOVDQU        vector7b000000<>+0(SB), Y3
+	VMULPS         Y3, Y1, Y1
+	VPANDN         Y1, Y2, Y1
+	VMOVDQU        Y1, 512(DX)
+	VBROADCASTI128 (SI), Y1
+	VINSERTI128    $0x01, (DI), Y1, Y1
+	PREFETCHT0     (R9)
+	VBROADCASTI128 (SI)(AX*1), Y2
+	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
+	PREFETCHT0     64(R9)
+	VBROADCASTI128 (SI)(AX*2), Y3
+	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
+	PREFETCHT0     128(R9)
+	VBROADCASTI128 (SI)(CX*1), Y4
+	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
+	PREFETCHT0     192(R9)
+	VPXOR          vector80808080<>+0(SB), Y1, Y1
+	VBROADCASTI128 (R8), Y5
+	VPXOR          vector80808080<>+0(SB), Y1, Y1
+	VPABSB         Y1, Y6
+	VPSIGNB        Y1, Y5, Y1
+	VPMADDUBSW     Y1, Y6, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPXOR          vector80808080<>+0(SB), Y2, Y2
+	VPXOR          vector80808080<>+0(SB), Y2, Y2
+	VPABSB         Y2, Y6
+	VPSIGNB        Y2, Y5, Y2
+	VPMADDUBSW     Y2, Y6, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPXOR          vector80808080<>+0(SB), Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y3, Y3
+	VPABSB         Y3, Y6
+	VPSIGNB        Y3, Y5, Y3
+	VPMADDUBSW     Y3, Y6, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y4, Y4
+	VPXOR          vector80808080<>+0(SB), Y4, Y4
+	VPABSB         Y4, Y6
+	VPSIGNB        Y4, Y5, Y4
+	VPMADDUBSW     Y4, Y6, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VBROADCASTI128 16(SI), Y5
+	VINSERTI128    $0x01, 16(DI), Y5, Y5
+	PREFETCHT0     256(R9)
+	VBROADCASTI128 16(SI)(AX*1), Y6
+	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VBROADCASTI128 16(SI)(AX*2), Y7
+	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
+	VBROADCASTI128 16(SI)(CX*1), Y8
+	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y5, Y5
+	VBROADCASTI128 16(R8), Y9
+	VPXOR          vector80808080<>+0(SB), Y5, Y5
+	VPABSB         Y5, Y10
+	VPSIGNB        Y5, Y9, Y5
+	VPMADDUBSW     Y5, Y10, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPXOR          vector80808080<>+0(SB), Y6, Y6
+	VPXOR          vector80808080<>+0(SB), Y6, Y5
+	VPABSB         Y5, Y6
+	VPSIGNB        Y5, Y9, Y5
+	VPMADDUBSW     Y5, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPXOR          vector80808080<>+0(SB), Y7, Y7
+	VPXOR          vector80808080<>+0(SB), Y7, Y5
+	VPABSB         Y5, Y6
+	VPSIGNB        Y5, Y9, Y5
+	VPMADDUBSW     Y5, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPXOR          vector80808080<>+0(SB), Y8, Y8
+	VPXOR          vector80808080<>+0(SB), Y8, Y5
+	VPABSB         Y5, Y6
+	VPSIGNB        Y5, Y9, Y5
+	VPMADDUBSW     Y5, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	ADDQ           $0x00000028, R8
+	ADDQ           $0x00000108, R9
+	ADDQ           $0x00000021, SI
+	ADDQ           $0x00000021, DI
 	DECQ           BX
 	JNZ            block
 	VMOVUPS        Y0, (R10)

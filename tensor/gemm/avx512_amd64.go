@@ -84,7 +84,7 @@ func avx512Product16Minx2(tile []byte, x []byte, xAt []int, dst []float32, dstAt
 //go:noescape
 func avx512Product16Minx1(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
 
-// avx512UnpackQ4_0 makes a tile of 16 rows: see decodeQ4_0 and unpackGeneric.
+// avx512UnpackQ4_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
@@ -94,7 +94,37 @@ func avx512UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx512DotQ4_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
-// avx512UnpackQ8_0 makes a tile of 16 rows: see decodeQ8_0 and unpackGeneric.
+// avx512UnpackQ4_1 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ4_1(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ4_1 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ5_0 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ5_0(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ5_0 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ5_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ5_1 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ5_1(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ5_1 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ5_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ8_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
@@ -104,7 +134,27 @@ func avx512UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx512DotQ8_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
-// avx512UnpackQ4_K makes a tile of 16 rows: see decodeQ4_K and unpackGeneric.
+// avx512UnpackQ2_K makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ2_K(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ2_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ2_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ3_K makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ3_K(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ3_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ3_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ4_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
@@ -114,7 +164,17 @@ func avx512UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx512DotQ4_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
-// avx512UnpackQ6_K makes a tile of 16 rows: see decodeQ6_K and unpackGeneric.
+// avx512UnpackQ5_K makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ5_K(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ5_K multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ5_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ6_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
@@ -123,6 +183,96 @@ func avx512UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
 //
 //go:noescape
 func avx512DotQ6_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackIQ4_NL makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackIQ4_NL(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotIQ4_NL multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ4_NL(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackIQ4_XS makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotIQ4_XS multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ4_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackMXFP4 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackMXFP4(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotMXFP4 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotMXFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ4_0_ROCMFP4 makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ4_0_ROCMFP4(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ4_0_ROCMFP4 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0_ROCMFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ4_0_ROCMFP4_FAST makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ4_0_ROCMFP4_FAST multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ2_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ2_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ2_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ2_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ3_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ3_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ3_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ3_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ6_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ6_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ6_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ6_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackQ8_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotQ8_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ8_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
 // avx512F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //

@@ -2224,50 +2224,6 @@ TEXT ·avx512UnpackQ4_0(SB), NOSPLIT, $0-64
 	MOVQ         blocks+56(FP), BX
 
 block:
-	VBROADCASTI32X4 2(SI), Z1
-	VINSERTI32X4    $0x01, 2(DI), Z1, Z1
-	VINSERTI32X4    $0x02, 2(R8), Z1, Z1
-	VINSERTI32X4    $0x03, 2(R9), Z1, Z1
-	VBROADCASTI32X4 2(SI)(AX*1), Z2
-	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z2, Z2
-	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z2, Z2
-	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z2, Z2
-	VBROADCASTI32X4 2(SI)(AX*2), Z3
-	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z3, Z3
-	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z3, Z3
-	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z3, Z3
-	VBROADCASTI32X4 2(SI)(CX*1), Z4
-	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z4, Z4
-	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z4, Z4
-	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z4, Z4
-	VPUNPCKLDQ      Z2, Z1, Z5
-	VPUNPCKHDQ      Z2, Z1, Z1
-	VPUNPCKLDQ      Z4, Z3, Z2
-	VPUNPCKHDQ      Z4, Z3, Z3
-	VPUNPCKLQDQ     Z2, Z5, Z4
-	VPUNPCKHQDQ     Z2, Z5, Z2
-	VPUNPCKLQDQ     Z3, Z1, Z5
-	VPUNPCKHQDQ     Z3, Z1, Z1
-	VPANDD          Z0, Z4, Z3
-	VMOVDQU32       Z3, (DX)
-	VPANDD          Z0, Z2, Z3
-	VMOVDQU32       Z3, 64(DX)
-	VPANDD          Z0, Z5, Z3
-	VMOVDQU32       Z3, 128(DX)
-	VPANDD          Z0, Z1, Z3
-	VMOVDQU32       Z3, 192(DX)
-	VPSRLD          $0x04, Z4, Z3
-	VPANDD          Z0, Z3, Z3
-	VMOVDQU32       Z3, 256(DX)
-	VPSRLD          $0x04, Z2, Z2
-	VPANDD          Z0, Z2, Z2
-	VMOVDQU32       Z2, 320(DX)
-	VPSRLD          $0x04, Z5, Z2
-	VPANDD          Z0, Z2, Z2
-	VMOVDQU32       Z2, 384(DX)
-	VPSRLD          $0x04, Z1, Z1
-	VPANDD          Z0, Z1, Z1
-	VMOVDQU32       Z1, 448(DX)
 	VPXOR           Y1, Y1, Y1
 	MOVWQZX         (SI)(CX*1), R10
 	MOVWQZX         (SI)(AX*2), R11
@@ -2317,6 +2273,50 @@ block:
 	VINSERTI128     $0x01, X2, Y1, Y1
 	VCVTPH2PS       Y1, Z1
 	VMOVDQU32       Z1, 512(DX)
+	VBROADCASTI32X4 2(SI), Z1
+	VINSERTI32X4    $0x01, 2(DI), Z1, Z1
+	VINSERTI32X4    $0x02, 2(R8), Z1, Z1
+	VINSERTI32X4    $0x03, 2(R9), Z1, Z1
+	VBROADCASTI32X4 2(SI)(AX*1), Z2
+	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z2, Z2
+	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z2, Z2
+	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z2, Z2
+	VBROADCASTI32X4 2(SI)(AX*2), Z3
+	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z3, Z3
+	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z3, Z3
+	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z3, Z3
+	VBROADCASTI32X4 2(SI)(CX*1), Z4
+	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z4, Z4
+	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z4, Z4
+	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z4, Z4
+	VPUNPCKLDQ      Z2, Z1, Z5
+	VPUNPCKHDQ      Z2, Z1, Z1
+	VPUNPCKLDQ      Z4, Z3, Z2
+	VPUNPCKHDQ      Z4, Z3, Z3
+	VPUNPCKLQDQ     Z2, Z5, Z4
+	VPUNPCKHQDQ     Z2, Z5, Z2
+	VPUNPCKLQDQ     Z3, Z1, Z5
+	VPUNPCKHQDQ     Z3, Z1, Z1
+	VPANDD          Z0, Z4, Z3
+	VMOVDQU32       Z3, (DX)
+	VPANDD          Z0, Z2, Z3
+	VMOVDQU32       Z3, 64(DX)
+	VPANDD          Z0, Z5, Z3
+	VMOVDQU32       Z3, 128(DX)
+	VPANDD          Z0, Z1, Z3
+	VMOVDQU32       Z3, 192(DX)
+	VPSRLD          $0x04, Z4, Z3
+	VPANDD          Z0, Z3, Z3
+	VMOVDQU32       Z3, 256(DX)
+	VPSRLD          $0x04, Z2, Z2
+	VPANDD          Z0, Z2, Z2
+	VMOVDQU32       Z2, 320(DX)
+	VPSRLD          $0x04, Z5, Z2
+	VPANDD          Z0, Z2, Z2
+	VMOVDQU32       Z2, 384(DX)
+	VPSRLD          $0x04, Z1, Z1
+	VPANDD          Z0, Z1, Z1
+	VMOVDQU32       Z1, 448(DX)
 	ADDQ            $0x00000240, DX
 	ADDQ            $0x00000012, SI
 	ADDQ            $0x00000012, DI
@@ -2352,6 +2352,55 @@ TEXT ·avx512DotQ4_0(SB), NOSPLIT, $0-120
 	MOVQ         blocks+104(FP), BX
 
 block:
+	VPXOR           Y3, Y3, Y3
+	MOVWQZX         (SI)(CX*1), R13
+	MOVWQZX         (SI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X3, X3
+	MOVWQZX         (DI)(CX*1), R13
+	MOVWQZX         (DI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X3, X3
+	VPXOR           Y4, Y4, Y4
+	MOVWQZX         (R8)(CX*1), R13
+	MOVWQZX         (R8)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X4, X4
+	MOVWQZX         (R9)(CX*1), R13
+	MOVWQZX         (R9)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X4, X4
+	VINSERTI128     $0x01, X4, Y3, Y3
+	VCVTPH2PS       Y3, Z3
+	VMOVDQU32       Z3, 512(DX)
 	VBROADCASTI32X4 2(SI), Z3
 	VINSERTI32X4    $0x01, 2(DI), Z3, Z3
 	VINSERTI32X4    $0x02, 2(R8), Z3, Z3
@@ -2412,7 +2461,505 @@ block:
 	VPADDD          Z4, Z3, Z3
 	VCVTDQ2PS       Z3, Z3
 	VMOVDQU32       Z3, (DX)
-	VPXOR           Y3, Y3, Y3
+	VBROADCASTSS    32(R10), Z3
+	VMULPS          512(DX), Z3, Z3
+	VFMADD231PS     (DX), Z3, Z0
+	ADDQ            $0x00000028, R10
+	ADDQ            $0x00000120, R11
+	ADDQ            $0x00000012, SI
+	ADDQ            $0x00000012, DI
+	ADDQ            $0x00000012, R8
+	ADDQ            $0x00000012, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ4_1(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·avx512UnpackQ4_1(SB), NOSPLIT, $0-64
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPBROADCASTD word0f0f0f0f<>+0(SB), Z0
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+56(FP), BX
+
+block:
+	VPXORD          Z1, Z1, Z1
+	VMOVD           (SI), X2
+	VPINSRD         $0x01, (SI)(AX*1), X2, X2
+	VPINSRD         $0x02, (SI)(AX*2), X2, X2
+	VPINSRD         $0x03, (SI)(CX*1), X2, X2
+	VINSERTI32X4    $0x00, X2, Z1, Z1
+	VMOVD           (DI), X2
+	VPINSRD         $0x01, (DI)(AX*1), X2, X2
+	VPINSRD         $0x02, (DI)(AX*2), X2, X2
+	VPINSRD         $0x03, (DI)(CX*1), X2, X2
+	VINSERTI32X4    $0x01, X2, Z1, Z1
+	VMOVD           (R8), X2
+	VPINSRD         $0x01, (R8)(AX*1), X2, X2
+	VPINSRD         $0x02, (R8)(AX*2), X2, X2
+	VPINSRD         $0x03, (R8)(CX*1), X2, X2
+	VINSERTI32X4    $0x02, X2, Z1, Z1
+	VMOVD           (R9), X2
+	VPINSRD         $0x01, (R9)(AX*1), X2, X2
+	VPINSRD         $0x02, (R9)(AX*2), X2, X2
+	VPINSRD         $0x03, (R9)(CX*1), X2, X2
+	VINSERTI32X4    $0x03, X2, Z1, Z1
+	VPMOVDW         Z1, Y2
+	VCVTPH2PS       Y2, Z2
+	VMOVDQU32       Z2, 512(DX)
+	VPSRLD          $0x10, Z1, Z2
+	VPMOVDW         Z2, Y2
+	VCVTPH2PS       Y2, Z2
+	VMOVDQU32       Z2, 576(DX)
+	VBROADCASTI32X4 4(SI), Z2
+	VINSERTI32X4    $0x01, 4(DI), Z2, Z2
+	VINSERTI32X4    $0x02, 4(R8), Z2, Z2
+	VINSERTI32X4    $0x03, 4(R9), Z2, Z2
+	VBROADCASTI32X4 4(SI)(AX*1), Z3
+	VINSERTI32X4    $0x01, 4(DI)(AX*1), Z3, Z3
+	VINSERTI32X4    $0x02, 4(R8)(AX*1), Z3, Z3
+	VINSERTI32X4    $0x03, 4(R9)(AX*1), Z3, Z3
+	VBROADCASTI32X4 4(SI)(AX*2), Z4
+	VINSERTI32X4    $0x01, 4(DI)(AX*2), Z4, Z4
+	VINSERTI32X4    $0x02, 4(R8)(AX*2), Z4, Z4
+	VINSERTI32X4    $0x03, 4(R9)(AX*2), Z4, Z4
+	VBROADCASTI32X4 4(SI)(CX*1), Z5
+	VINSERTI32X4    $0x01, 4(DI)(CX*1), Z5, Z5
+	VINSERTI32X4    $0x02, 4(R8)(CX*1), Z5, Z5
+	VINSERTI32X4    $0x03, 4(R9)(CX*1), Z5, Z5
+	VPUNPCKLDQ      Z3, Z2, Z6
+	VPUNPCKHDQ      Z3, Z2, Z2
+	VPUNPCKLDQ      Z5, Z4, Z3
+	VPUNPCKHDQ      Z5, Z4, Z4
+	VPUNPCKLQDQ     Z3, Z6, Z5
+	VPUNPCKHQDQ     Z3, Z6, Z3
+	VPUNPCKLQDQ     Z4, Z2, Z6
+	VPUNPCKHQDQ     Z4, Z2, Z2
+	VPANDD          Z0, Z5, Z4
+	VMOVDQU32       Z4, (DX)
+	VPANDD          Z0, Z3, Z4
+	VMOVDQU32       Z4, 64(DX)
+	VPANDD          Z0, Z6, Z4
+	VMOVDQU32       Z4, 128(DX)
+	VPANDD          Z0, Z2, Z4
+	VMOVDQU32       Z4, 192(DX)
+	VPSRLD          $0x04, Z5, Z4
+	VPANDD          Z0, Z4, Z4
+	VMOVDQU32       Z4, 256(DX)
+	VPSRLD          $0x04, Z3, Z3
+	VPANDD          Z0, Z3, Z3
+	VMOVDQU32       Z3, 320(DX)
+	VPSRLD          $0x04, Z6, Z3
+	VPANDD          Z0, Z3, Z3
+	VMOVDQU32       Z3, 384(DX)
+	VPSRLD          $0x04, Z2, Z2
+	VPANDD          Z0, Z2, Z2
+	VMOVDQU32       Z2, 448(DX)
+	ADDQ            $0x00000280, DX
+	ADDQ            $0x00000014, SI
+	ADDQ            $0x00000014, DI
+	ADDQ            $0x00000014, R8
+	ADDQ            $0x00000014, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+// func avx512DotQ4_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ4_1(SB), NOSPLIT, $0-120
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPXORD       Z1, Z1, Z1
+	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
+	MOVQ         ahead+112(FP), R11
+	MOVQ         w_base+24(FP), BX
+	ADDQ         BX, R11
+	MOVQ         dst_base+80(FP), R12
+	MOVQ         x_base+56(FP), R10
+	VPXORD       Z0, Z0, Z0
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+104(FP), BX
+
+block:
+	VPXORD          Z3, Z3, Z3
+	VMOVD           (SI), X4
+	VPINSRD         $0x01, (SI)(AX*1), X4, X4
+	VPINSRD         $0x02, (SI)(AX*2), X4, X4
+	VPINSRD         $0x03, (SI)(CX*1), X4, X4
+	VINSERTI32X4    $0x00, X4, Z3, Z3
+	VMOVD           (DI), X4
+	VPINSRD         $0x01, (DI)(AX*1), X4, X4
+	VPINSRD         $0x02, (DI)(AX*2), X4, X4
+	VPINSRD         $0x03, (DI)(CX*1), X4, X4
+	VINSERTI32X4    $0x01, X4, Z3, Z3
+	VMOVD           (R8), X4
+	VPINSRD         $0x01, (R8)(AX*1), X4, X4
+	VPINSRD         $0x02, (R8)(AX*2), X4, X4
+	VPINSRD         $0x03, (R8)(CX*1), X4, X4
+	VINSERTI32X4    $0x02, X4, Z3, Z3
+	VMOVD           (R9), X4
+	VPINSRD         $0x01, (R9)(AX*1), X4, X4
+	VPINSRD         $0x02, (R9)(AX*2), X4, X4
+	VPINSRD         $0x03, (R9)(CX*1), X4, X4
+	VINSERTI32X4    $0x03, X4, Z3, Z3
+	VPMOVDW         Z3, Y4
+	VCVTPH2PS       Y4, Z4
+	VMOVDQU32       Z4, 512(DX)
+	VPSRLD          $0x10, Z3, Z4
+	VPMOVDW         Z4, Y4
+	VCVTPH2PS       Y4, Z4
+	VMOVDQU32       Z4, 576(DX)
+	VBROADCASTI32X4 4(SI), Z4
+	VINSERTI32X4    $0x01, 4(DI), Z4, Z4
+	VINSERTI32X4    $0x02, 4(R8), Z4, Z4
+	VINSERTI32X4    $0x03, 4(R9), Z4, Z4
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 4(SI)(AX*1), Z5
+	VINSERTI32X4    $0x01, 4(DI)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x02, 4(R8)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x03, 4(R9)(AX*1), Z5, Z5
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 4(SI)(AX*2), Z6
+	VINSERTI32X4    $0x01, 4(DI)(AX*2), Z6, Z6
+	VINSERTI32X4    $0x02, 4(R8)(AX*2), Z6, Z6
+	VINSERTI32X4    $0x03, 4(R9)(AX*2), Z6, Z6
+	PREFETCHT0      256(R11)
+	VBROADCASTI32X4 4(SI)(CX*1), Z7
+	VINSERTI32X4    $0x01, 4(DI)(CX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 4(R8)(CX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 4(R9)(CX*1), Z7, Z7
+	VPANDD          Z2, Z4, Z8
+	VBROADCASTI32X4 (R10), Z9
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z9, Z8, Z10
+	VPANDD          Z2, Z5, Z8
+	VMOVDQA32       Z1, Z11
+	VPDPBUSD        Z9, Z8, Z11
+	VPANDD          Z2, Z6, Z8
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z9, Z8, Z12
+	VPANDD          Z2, Z7, Z8
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z9, Z8, Z13
+	VPSRLD          $0x04, Z4, Z4
+	VPANDD          Z2, Z4, Z4
+	VBROADCASTI32X4 16(R10), Z8
+	VPDPBUSD        Z8, Z4, Z10
+	VPSRLD          $0x04, Z5, Z4
+	VPANDD          Z2, Z4, Z4
+	VPDPBUSD        Z8, Z4, Z11
+	VPSRLD          $0x04, Z6, Z4
+	VPANDD          Z2, Z4, Z4
+	VPDPBUSD        Z8, Z4, Z12
+	VPSRLD          $0x04, Z7, Z4
+	VPANDD          Z2, Z4, Z4
+	VPDPBUSD        Z8, Z4, Z13
+	VPUNPCKLDQ      Z11, Z10, Z4
+	VPUNPCKHDQ      Z11, Z10, Z5
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKLDQ      Z13, Z12, Z5
+	VPUNPCKHDQ      Z13, Z12, Z6
+	VPADDD          Z6, Z5, Z5
+	VPUNPCKHQDQ     Z5, Z4, Z6
+	VPUNPCKLQDQ     Z5, Z4, Z4
+	VPADDD          Z6, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMOVDQU32       Z4, (DX)
+	VBROADCASTSS    32(R10), Z4
+	VMULPS          512(DX), Z4, Z4
+	VFMADD231PS     (DX), Z4, Z0
+	VBROADCASTSS    36(R10), Z4
+	VFMADD231PS     576(DX), Z4, Z0
+	ADDQ            $0x00000028, R10
+	ADDQ            $0x00000140, R11
+	ADDQ            $0x00000014, SI
+	ADDQ            $0x00000014, DI
+	ADDQ            $0x00000014, R8
+	ADDQ            $0x00000014, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ5_0(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F
+TEXT ·avx512UnpackQ5_0(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
+	VBROADCASTI32X4 bits<>+0(SB), Z1
+	VPBROADCASTD    word10101010<>+0(SB), Z2
+	VBROADCASTI32X4 spread01<>+0(SB), Z3
+	VBROADCASTI32X4 spread23<>+0(SB), Z4
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXOR           Y5, Y5, Y5
+	MOVWQZX         (SI)(CX*1), R10
+	MOVWQZX         (SI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X5, X5
+	MOVWQZX         (DI)(CX*1), R10
+	MOVWQZX         (DI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X5, X5
+	VPXOR           Y6, Y6, Y6
+	MOVWQZX         (R8)(CX*1), R10
+	MOVWQZX         (R8)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X6, X6
+	MOVWQZX         (R9)(CX*1), R10
+	MOVWQZX         (R9)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X6, X6
+	VINSERTI128     $0x01, X6, Y5, Y5
+	VCVTPH2PS       Y5, Z5
+	VMOVDQU32       Z5, 512(DX)
+	VBROADCASTI32X4 6(SI), Z5
+	VINSERTI32X4    $0x01, 6(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 6(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 6(R9), Z5, Z5
+	VBROADCASTI32X4 6(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 6(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 6(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 6(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 6(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 6(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 6(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 6(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 6(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 6(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 6(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 6(R9)(CX*1), Z8, Z8
+	VBROADCASTI32X4 2(SI), Z9
+	VINSERTI32X4    $0x01, 2(DI), Z9, Z9
+	VINSERTI32X4    $0x02, 2(R8), Z9, Z9
+	VINSERTI32X4    $0x03, 2(R9), Z9, Z9
+	VBROADCASTI32X4 2(SI)(AX*1), Z10
+	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z10, Z10
+	VBROADCASTI32X4 2(SI)(AX*2), Z11
+	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z11, Z11
+	VBROADCASTI32X4 2(SI)(CX*1), Z12
+	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z12, Z12
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z3, Z9, Z9
+	VPTESTMB        Z1, Z9, K1
+	VPADDB          Z2, Z5, K1, Z5
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z3, Z10, Z10
+	VPTESTMB        Z1, Z10, K1
+	VPADDB          Z2, Z6, K1, Z6
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z3, Z11, Z11
+	VPTESTMB        Z1, Z11, K1
+	VPADDB          Z2, Z7, K1, Z7
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z3, Z12, Z12
+	VPTESTMB        Z1, Z12, K1
+	VPADDB          Z2, Z8, K1, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VMOVDQU32       Z8, (DX)
+	VMOVDQU32       Z6, 64(DX)
+	VMOVDQU32       Z9, 128(DX)
+	VMOVDQU32       Z5, 192(DX)
+	VBROADCASTI32X4 6(SI), Z5
+	VINSERTI32X4    $0x01, 6(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 6(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 6(R9), Z5, Z5
+	VBROADCASTI32X4 6(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 6(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 6(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 6(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 6(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 6(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 6(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 6(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 6(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 6(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 6(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 6(R9)(CX*1), Z8, Z8
+	VBROADCASTI32X4 2(SI), Z9
+	VINSERTI32X4    $0x01, 2(DI), Z9, Z9
+	VINSERTI32X4    $0x02, 2(R8), Z9, Z9
+	VINSERTI32X4    $0x03, 2(R9), Z9, Z9
+	VBROADCASTI32X4 2(SI)(AX*1), Z10
+	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z10, Z10
+	VBROADCASTI32X4 2(SI)(AX*2), Z11
+	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z11, Z11
+	VBROADCASTI32X4 2(SI)(CX*1), Z12
+	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z12, Z12
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z4, Z9, Z9
+	VPTESTMB        Z1, Z9, K1
+	VPADDB          Z2, Z5, K1, Z5
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z4, Z10, Z10
+	VPTESTMB        Z1, Z10, K1
+	VPADDB          Z2, Z6, K1, Z6
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z4, Z11, Z11
+	VPTESTMB        Z1, Z11, K1
+	VPADDB          Z2, Z7, K1, Z7
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z4, Z12, Z12
+	VPTESTMB        Z1, Z12, K1
+	VPADDB          Z2, Z8, K1, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VMOVDQU32       Z8, 256(DX)
+	VMOVDQU32       Z6, 320(DX)
+	VMOVDQU32       Z9, 384(DX)
+	VMOVDQU32       Z5, 448(DX)
+	ADDQ            $0x00000240, DX
+	ADDQ            $0x00000016, SI
+	ADDQ            $0x00000016, DI
+	ADDQ            $0x00000016, R8
+	ADDQ            $0x00000016, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+DATA bits<>+0(SB)/8, $0x8040201008040201
+DATA bits<>+8(SB)/8, $0x8040201008040201
+DATA bits<>+16(SB)/8, $0x8040201008040201
+DATA bits<>+24(SB)/8, $0x8040201008040201
+DATA bits<>+32(SB)/8, $0x8040201008040201
+DATA bits<>+40(SB)/8, $0x8040201008040201
+DATA bits<>+48(SB)/8, $0x8040201008040201
+DATA bits<>+56(SB)/8, $0x8040201008040201
+GLOBL bits<>(SB), RODATA|NOPTR, $64
+
+DATA word10101010<>+0(SB)/4, $0x10101010
+GLOBL word10101010<>(SB), RODATA|NOPTR, $4
+
+DATA spread01<>+0(SB)/8, $0x0000000000000000
+DATA spread01<>+8(SB)/8, $0x0101010101010101
+DATA spread01<>+16(SB)/8, $0x0000000000000000
+DATA spread01<>+24(SB)/8, $0x0101010101010101
+DATA spread01<>+32(SB)/8, $0x0000000000000000
+DATA spread01<>+40(SB)/8, $0x0101010101010101
+DATA spread01<>+48(SB)/8, $0x0000000000000000
+DATA spread01<>+56(SB)/8, $0x0101010101010101
+GLOBL spread01<>(SB), RODATA|NOPTR, $64
+
+DATA spread23<>+0(SB)/8, $0x0202020202020202
+DATA spread23<>+8(SB)/8, $0x0303030303030303
+DATA spread23<>+16(SB)/8, $0x0202020202020202
+DATA spread23<>+24(SB)/8, $0x0303030303030303
+DATA spread23<>+32(SB)/8, $0x0202020202020202
+DATA spread23<>+40(SB)/8, $0x0303030303030303
+DATA spread23<>+48(SB)/8, $0x0202020202020202
+DATA spread23<>+56(SB)/8, $0x0303030303030303
+GLOBL spread23<>(SB), RODATA|NOPTR, $64
+
+// func avx512DotQ5_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ5_0(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VBROADCASTI32X4 bits<>+0(SB), Z3
+	VPBROADCASTD    word10101010<>+0(SB), Z4
+	VBROADCASTI32X4 spread01<>+0(SB), Z5
+	VBROADCASTI32X4 spread23<>+0(SB), Z6
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXOR           Y7, Y7, Y7
 	MOVWQZX         (SI)(CX*1), R13
 	MOVWQZX         (SI)(AX*2), R14
 	SHLQ            $0x10, R13
@@ -2423,7 +2970,7 @@ block:
 	MOVWQZX         (SI), R14
 	SHLQ            $0x10, R13
 	ORQ             R14, R13
-	VPINSRQ         $0x00, R13, X3, X3
+	VPINSRQ         $0x00, R13, X7, X7
 	MOVWQZX         (DI)(CX*1), R13
 	MOVWQZX         (DI)(AX*2), R14
 	SHLQ            $0x10, R13
@@ -2434,8 +2981,8 @@ block:
 	MOVWQZX         (DI), R14
 	SHLQ            $0x10, R13
 	ORQ             R14, R13
-	VPINSRQ         $0x01, R13, X3, X3
-	VPXOR           Y4, Y4, Y4
+	VPINSRQ         $0x01, R13, X7, X7
+	VPXOR           Y8, Y8, Y8
 	MOVWQZX         (R8)(CX*1), R13
 	MOVWQZX         (R8)(AX*2), R14
 	SHLQ            $0x10, R13
@@ -2446,7 +2993,7 @@ block:
 	MOVWQZX         (R8), R14
 	SHLQ            $0x10, R13
 	ORQ             R14, R13
-	VPINSRQ         $0x00, R13, X4, X4
+	VPINSRQ         $0x00, R13, X8, X8
 	MOVWQZX         (R9)(CX*1), R13
 	MOVWQZX         (R9)(AX*2), R14
 	SHLQ            $0x10, R13
@@ -2457,19 +3004,535 @@ block:
 	MOVWQZX         (R9), R14
 	SHLQ            $0x10, R13
 	ORQ             R14, R13
-	VPINSRQ         $0x01, R13, X4, X4
-	VINSERTI128     $0x01, X4, Y3, Y3
-	VCVTPH2PS       Y3, Z3
-	VMOVDQU32       Z3, 512(DX)
-	VBROADCASTSS    32(R10), Z3
-	VMULPS          512(DX), Z3, Z3
-	VFMADD231PS     (DX), Z3, Z0
+	VPINSRQ         $0x01, R13, X8, X8
+	VINSERTI128     $0x01, X8, Y7, Y7
+	VCVTPH2PS       Y7, Z7
+	VMOVDQU32       Z7, 512(DX)
+	VBROADCASTI32X4 6(SI), Z7
+	VINSERTI32X4    $0x01, 6(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 6(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 6(R9), Z7, Z7
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 6(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 6(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 6(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 6(R9)(AX*1), Z8, Z8
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 6(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 6(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 6(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 6(R9)(AX*2), Z9, Z9
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	VBROADCASTI32X4 6(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 6(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 6(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 6(R9)(CX*1), Z10, Z10
+	VBROADCASTI32X4 2(SI), Z11
+	VINSERTI32X4    $0x01, 2(DI), Z11, Z11
+	VINSERTI32X4    $0x02, 2(R8), Z11, Z11
+	VINSERTI32X4    $0x03, 2(R9), Z11, Z11
+	VBROADCASTI32X4 2(SI)(AX*1), Z12
+	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z12, Z12
+	VBROADCASTI32X4 2(SI)(AX*2), Z13
+	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z13, Z13
+	VBROADCASTI32X4 2(SI)(CX*1), Z14
+	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z14, Z14
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z5, Z11, Z11
+	VPTESTMB        Z3, Z11, K1
+	VPADDB          Z4, Z7, K1, Z7
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z5, Z12, Z12
+	VPTESTMB        Z3, Z12, K1
+	VPADDB          Z4, Z8, K1, Z8
+	VPANDD          Z2, Z9, Z9
+	VPSHUFB         Z5, Z13, Z13
+	VPTESTMB        Z3, Z13, K1
+	VPADDB          Z4, Z9, K1, Z9
+	VPANDD          Z2, Z10, Z10
+	VPSHUFB         Z5, Z14, Z14
+	VPTESTMB        Z3, Z14, K1
+	VPADDB          Z4, Z10, K1, Z10
+	VBROADCASTI32X4 (R10), Z11
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z11, Z7, Z12
+	VMOVDQA32       Z1, Z7
+	VPDPBUSD        Z11, Z8, Z7
+	VMOVDQA32       Z1, Z8
+	VPDPBUSD        Z11, Z9, Z8
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z10, Z9
+	VBROADCASTI32X4 6(SI), Z10
+	VINSERTI32X4    $0x01, 6(DI), Z10, Z10
+	VINSERTI32X4    $0x02, 6(R8), Z10, Z10
+	VINSERTI32X4    $0x03, 6(R9), Z10, Z10
+	VBROADCASTI32X4 6(SI)(AX*1), Z11
+	VINSERTI32X4    $0x01, 6(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 6(R8)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 6(R9)(AX*1), Z11, Z11
+	VBROADCASTI32X4 6(SI)(AX*2), Z13
+	VINSERTI32X4    $0x01, 6(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, 6(R8)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 6(R9)(AX*2), Z13, Z13
+	VBROADCASTI32X4 6(SI)(CX*1), Z14
+	VINSERTI32X4    $0x01, 6(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 6(R8)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 6(R9)(CX*1), Z14, Z14
+	VBROADCASTI32X4 2(SI), Z15
+	VINSERTI32X4    $0x01, 2(DI), Z15, Z15
+	VINSERTI32X4    $0x02, 2(R8), Z15, Z15
+	VINSERTI32X4    $0x03, 2(R9), Z15, Z15
+	VBROADCASTI32X4 2(SI)(AX*1), Z16
+	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z16, Z16
+	VBROADCASTI32X4 2(SI)(AX*2), Z17
+	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z17, Z17
+	VBROADCASTI32X4 2(SI)(CX*1), Z18
+	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z18, Z18
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z2, Z10, Z10
+	VPSHUFB         Z6, Z15, Z15
+	VPTESTMB        Z3, Z15, K1
+	VPADDB          Z4, Z10, K1, Z10
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z2, Z11, Z11
+	VPSHUFB         Z6, Z16, Z16
+	VPTESTMB        Z3, Z16, K1
+	VPADDB          Z4, Z11, K1, Z11
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z2, Z13, Z13
+	VPSHUFB         Z6, Z17, Z17
+	VPTESTMB        Z3, Z17, K1
+	VPADDB          Z4, Z13, K1, Z13
+	VPSRLD          $0x04, Z14, Z14
+	VPANDD          Z2, Z14, Z14
+	VPSHUFB         Z6, Z18, Z18
+	VPTESTMB        Z3, Z18, K1
+	VPADDB          Z4, Z14, K1, Z14
+	VBROADCASTI32X4 16(R10), Z15
+	VPDPBUSD        Z15, Z10, Z12
+	VPDPBUSD        Z15, Z11, Z7
+	VPDPBUSD        Z15, Z13, Z8
+	VPDPBUSD        Z15, Z14, Z9
+	VPUNPCKLDQ      Z7, Z12, Z10
+	VPUNPCKHDQ      Z7, Z12, Z7
+	VPADDD          Z7, Z10, Z10
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKHQDQ     Z7, Z10, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z10
+	VPADDD          Z8, Z10, Z10
+	VPBROADCASTD    36(R10), Z7
+	VPADDD          Z7, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMOVDQU32       Z10, (DX)
+	VBROADCASTSS    32(R10), Z7
+	VMULPS          512(DX), Z7, Z7
+	VFMADD231PS     (DX), Z7, Z0
 	ADDQ            $0x00000028, R10
-	ADDQ            $0x00000120, R11
-	ADDQ            $0x00000012, SI
-	ADDQ            $0x00000012, DI
-	ADDQ            $0x00000012, R8
-	ADDQ            $0x00000012, R9
+	ADDQ            $0x00000160, R11
+	ADDQ            $0x00000016, SI
+	ADDQ            $0x00000016, DI
+	ADDQ            $0x00000016, R8
+	ADDQ            $0x00000016, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ5_1(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512UnpackQ5_1(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
+	VBROADCASTI32X4 bits<>+0(SB), Z1
+	VPBROADCASTD    word10101010<>+0(SB), Z2
+	VBROADCASTI32X4 spread01<>+0(SB), Z3
+	VBROADCASTI32X4 spread23<>+0(SB), Z4
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXORD          Z5, Z5, Z5
+	VMOVD           (SI), X6
+	VPINSRD         $0x01, (SI)(AX*1), X6, X6
+	VPINSRD         $0x02, (SI)(AX*2), X6, X6
+	VPINSRD         $0x03, (SI)(CX*1), X6, X6
+	VINSERTI32X4    $0x00, X6, Z5, Z5
+	VMOVD           (DI), X6
+	VPINSRD         $0x01, (DI)(AX*1), X6, X6
+	VPINSRD         $0x02, (DI)(AX*2), X6, X6
+	VPINSRD         $0x03, (DI)(CX*1), X6, X6
+	VINSERTI32X4    $0x01, X6, Z5, Z5
+	VMOVD           (R8), X6
+	VPINSRD         $0x01, (R8)(AX*1), X6, X6
+	VPINSRD         $0x02, (R8)(AX*2), X6, X6
+	VPINSRD         $0x03, (R8)(CX*1), X6, X6
+	VINSERTI32X4    $0x02, X6, Z5, Z5
+	VMOVD           (R9), X6
+	VPINSRD         $0x01, (R9)(AX*1), X6, X6
+	VPINSRD         $0x02, (R9)(AX*2), X6, X6
+	VPINSRD         $0x03, (R9)(CX*1), X6, X6
+	VINSERTI32X4    $0x03, X6, Z5, Z5
+	VPMOVDW         Z5, Y6
+	VCVTPH2PS       Y6, Z6
+	VMOVDQU32       Z6, 512(DX)
+	VPSRLD          $0x10, Z5, Z6
+	VPMOVDW         Z6, Y6
+	VCVTPH2PS       Y6, Z6
+	VMOVDQU32       Z6, 576(DX)
+	VBROADCASTI32X4 8(SI), Z6
+	VINSERTI32X4    $0x01, 8(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 8(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 8(R9), Z6, Z6
+	VBROADCASTI32X4 8(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 8(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 8(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 8(R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 8(SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, 8(DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, 8(R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, 8(R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 8(SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, 8(DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 8(R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 8(R9)(CX*1), Z9, Z9
+	VBROADCASTI32X4 4(SI), Z10
+	VINSERTI32X4    $0x01, 4(DI), Z10, Z10
+	VINSERTI32X4    $0x02, 4(R8), Z10, Z10
+	VINSERTI32X4    $0x03, 4(R9), Z10, Z10
+	VBROADCASTI32X4 4(SI)(AX*1), Z11
+	VINSERTI32X4    $0x01, 4(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 4(R8)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 4(R9)(AX*1), Z11, Z11
+	VBROADCASTI32X4 4(SI)(AX*2), Z12
+	VINSERTI32X4    $0x01, 4(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 4(R8)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 4(R9)(AX*2), Z12, Z12
+	VBROADCASTI32X4 4(SI)(CX*1), Z13
+	VINSERTI32X4    $0x01, 4(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 4(R8)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 4(R9)(CX*1), Z13, Z13
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z3, Z10, Z10
+	VPTESTMB        Z1, Z10, K1
+	VPADDB          Z2, Z6, K1, Z6
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z3, Z11, Z11
+	VPTESTMB        Z1, Z11, K1
+	VPADDB          Z2, Z7, K1, Z7
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z3, Z12, Z12
+	VPTESTMB        Z1, Z12, K1
+	VPADDB          Z2, Z8, K1, Z8
+	VPANDD          Z0, Z9, Z9
+	VPSHUFB         Z3, Z13, Z13
+	VPTESTMB        Z1, Z13, K1
+	VPADDB          Z2, Z9, K1, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
+	VMOVDQU32       Z9, (DX)
+	VMOVDQU32       Z7, 64(DX)
+	VMOVDQU32       Z10, 128(DX)
+	VMOVDQU32       Z6, 192(DX)
+	VBROADCASTI32X4 8(SI), Z6
+	VINSERTI32X4    $0x01, 8(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 8(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 8(R9), Z6, Z6
+	VBROADCASTI32X4 8(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 8(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 8(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 8(R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 8(SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, 8(DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, 8(R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, 8(R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 8(SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, 8(DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 8(R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 8(R9)(CX*1), Z9, Z9
+	VBROADCASTI32X4 4(SI), Z10
+	VINSERTI32X4    $0x01, 4(DI), Z10, Z10
+	VINSERTI32X4    $0x02, 4(R8), Z10, Z10
+	VINSERTI32X4    $0x03, 4(R9), Z10, Z10
+	VBROADCASTI32X4 4(SI)(AX*1), Z11
+	VINSERTI32X4    $0x01, 4(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 4(R8)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 4(R9)(AX*1), Z11, Z11
+	VBROADCASTI32X4 4(SI)(AX*2), Z12
+	VINSERTI32X4    $0x01, 4(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 4(R8)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 4(R9)(AX*2), Z12, Z12
+	VBROADCASTI32X4 4(SI)(CX*1), Z13
+	VINSERTI32X4    $0x01, 4(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 4(R8)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 4(R9)(CX*1), Z13, Z13
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z4, Z10, Z10
+	VPTESTMB        Z1, Z10, K1
+	VPADDB          Z2, Z6, K1, Z6
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z4, Z11, Z11
+	VPTESTMB        Z1, Z11, K1
+	VPADDB          Z2, Z7, K1, Z7
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z4, Z12, Z12
+	VPTESTMB        Z1, Z12, K1
+	VPADDB          Z2, Z8, K1, Z8
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z0, Z9, Z9
+	VPSHUFB         Z4, Z13, Z13
+	VPTESTMB        Z1, Z13, K1
+	VPADDB          Z2, Z9, K1, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
+	VMOVDQU32       Z9, 256(DX)
+	VMOVDQU32       Z7, 320(DX)
+	VMOVDQU32       Z10, 384(DX)
+	VMOVDQU32       Z6, 448(DX)
+	ADDQ            $0x00000280, DX
+	ADDQ            $0x00000018, SI
+	ADDQ            $0x00000018, DI
+	ADDQ            $0x00000018, R8
+	ADDQ            $0x00000018, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+// func avx512DotQ5_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ5_1(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VBROADCASTI32X4 bits<>+0(SB), Z3
+	VPBROADCASTD    word10101010<>+0(SB), Z4
+	VBROADCASTI32X4 spread01<>+0(SB), Z5
+	VBROADCASTI32X4 spread23<>+0(SB), Z6
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXORD          Z7, Z7, Z7
+	VMOVD           (SI), X8
+	VPINSRD         $0x01, (SI)(AX*1), X8, X8
+	VPINSRD         $0x02, (SI)(AX*2), X8, X8
+	VPINSRD         $0x03, (SI)(CX*1), X8, X8
+	VINSERTI32X4    $0x00, X8, Z7, Z7
+	VMOVD           (DI), X8
+	VPINSRD         $0x01, (DI)(AX*1), X8, X8
+	VPINSRD         $0x02, (DI)(AX*2), X8, X8
+	VPINSRD         $0x03, (DI)(CX*1), X8, X8
+	VINSERTI32X4    $0x01, X8, Z7, Z7
+	VMOVD           (R8), X8
+	VPINSRD         $0x01, (R8)(AX*1), X8, X8
+	VPINSRD         $0x02, (R8)(AX*2), X8, X8
+	VPINSRD         $0x03, (R8)(CX*1), X8, X8
+	VINSERTI32X4    $0x02, X8, Z7, Z7
+	VMOVD           (R9), X8
+	VPINSRD         $0x01, (R9)(AX*1), X8, X8
+	VPINSRD         $0x02, (R9)(AX*2), X8, X8
+	VPINSRD         $0x03, (R9)(CX*1), X8, X8
+	VINSERTI32X4    $0x03, X8, Z7, Z7
+	VPMOVDW         Z7, Y8
+	VCVTPH2PS       Y8, Z8
+	VMOVDQU32       Z8, 512(DX)
+	VPSRLD          $0x10, Z7, Z8
+	VPMOVDW         Z8, Y8
+	VCVTPH2PS       Y8, Z8
+	VMOVDQU32       Z8, 576(DX)
+	VBROADCASTI32X4 8(SI), Z8
+	VINSERTI32X4    $0x01, 8(DI), Z8, Z8
+	VINSERTI32X4    $0x02, 8(R8), Z8, Z8
+	VINSERTI32X4    $0x03, 8(R9), Z8, Z8
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 8(SI)(AX*1), Z9
+	VINSERTI32X4    $0x01, 8(DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 8(R8)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 8(R9)(AX*1), Z9, Z9
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 8(SI)(AX*2), Z10
+	VINSERTI32X4    $0x01, 8(DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, 8(R8)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, 8(R9)(AX*2), Z10, Z10
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	VBROADCASTI32X4 8(SI)(CX*1), Z11
+	VINSERTI32X4    $0x01, 8(DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 8(R8)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 8(R9)(CX*1), Z11, Z11
+	VBROADCASTI32X4 4(SI), Z12
+	VINSERTI32X4    $0x01, 4(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 4(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 4(R9), Z12, Z12
+	VBROADCASTI32X4 4(SI)(AX*1), Z13
+	VINSERTI32X4    $0x01, 4(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 4(R8)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 4(R9)(AX*1), Z13, Z13
+	VBROADCASTI32X4 4(SI)(AX*2), Z14
+	VINSERTI32X4    $0x01, 4(DI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 4(R8)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x03, 4(R9)(AX*2), Z14, Z14
+	VBROADCASTI32X4 4(SI)(CX*1), Z15
+	VINSERTI32X4    $0x01, 4(DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 4(R8)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 4(R9)(CX*1), Z15, Z15
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z5, Z12, Z12
+	VPTESTMB        Z3, Z12, K1
+	VPADDB          Z4, Z8, K1, Z8
+	VPANDD          Z2, Z9, Z9
+	VPSHUFB         Z5, Z13, Z13
+	VPTESTMB        Z3, Z13, K1
+	VPADDB          Z4, Z9, K1, Z9
+	VPANDD          Z2, Z10, Z10
+	VPSHUFB         Z5, Z14, Z14
+	VPTESTMB        Z3, Z14, K1
+	VPADDB          Z4, Z10, K1, Z10
+	VPANDD          Z2, Z11, Z11
+	VPSHUFB         Z5, Z15, Z15
+	VPTESTMB        Z3, Z15, K1
+	VPADDB          Z4, Z11, K1, Z11
+	VBROADCASTI32X4 (R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z8, Z13
+	VMOVDQA32       Z1, Z8
+	VPDPBUSD        Z12, Z9, Z8
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z12, Z10, Z9
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z12, Z11, Z10
+	VBROADCASTI32X4 8(SI), Z11
+	VINSERTI32X4    $0x01, 8(DI), Z11, Z11
+	VINSERTI32X4    $0x02, 8(R8), Z11, Z11
+	VINSERTI32X4    $0x03, 8(R9), Z11, Z11
+	VBROADCASTI32X4 8(SI)(AX*1), Z12
+	VINSERTI32X4    $0x01, 8(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 8(R8)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 8(R9)(AX*1), Z12, Z12
+	VBROADCASTI32X4 8(SI)(AX*2), Z14
+	VINSERTI32X4    $0x01, 8(DI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 8(R8)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x03, 8(R9)(AX*2), Z14, Z14
+	VBROADCASTI32X4 8(SI)(CX*1), Z15
+	VINSERTI32X4    $0x01, 8(DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 8(R8)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 8(R9)(CX*1), Z15, Z15
+	VBROADCASTI32X4 4(SI), Z16
+	VINSERTI32X4    $0x01, 4(DI), Z16, Z16
+	VINSERTI32X4    $0x02, 4(R8), Z16, Z16
+	VINSERTI32X4    $0x03, 4(R9), Z16, Z16
+	VBROADCASTI32X4 4(SI)(AX*1), Z17
+	VINSERTI32X4    $0x01, 4(DI)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 4(R8)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 4(R9)(AX*1), Z17, Z17
+	VBROADCASTI32X4 4(SI)(AX*2), Z18
+	VINSERTI32X4    $0x01, 4(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 4(R8)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 4(R9)(AX*2), Z18, Z18
+	VBROADCASTI32X4 4(SI)(CX*1), Z19
+	VINSERTI32X4    $0x01, 4(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 4(R8)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 4(R9)(CX*1), Z19, Z19
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z2, Z11, Z11
+	VPSHUFB         Z6, Z16, Z16
+	VPTESTMB        Z3, Z16, K1
+	VPADDB          Z4, Z11, K1, Z11
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z2, Z12, Z12
+	VPSHUFB         Z6, Z17, Z17
+	VPTESTMB        Z3, Z17, K1
+	VPADDB          Z4, Z12, K1, Z12
+	VPSRLD          $0x04, Z14, Z14
+	VPANDD          Z2, Z14, Z14
+	VPSHUFB         Z6, Z18, Z18
+	VPTESTMB        Z3, Z18, K1
+	VPADDB          Z4, Z14, K1, Z14
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSHUFB         Z6, Z19, Z19
+	VPTESTMB        Z3, Z19, K1
+	VPADDB          Z4, Z15, K1, Z15
+	VBROADCASTI32X4 16(R10), Z16
+	VPDPBUSD        Z16, Z11, Z13
+	VPDPBUSD        Z16, Z12, Z8
+	VPDPBUSD        Z16, Z14, Z9
+	VPDPBUSD        Z16, Z15, Z10
+	VPUNPCKLDQ      Z8, Z13, Z11
+	VPUNPCKHDQ      Z8, Z13, Z8
+	VPADDD          Z8, Z11, Z11
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z11, Z9
+	VPUNPCKLQDQ     Z8, Z11, Z11
+	VPADDD          Z9, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, (DX)
+	VBROADCASTSS    32(R10), Z8
+	VMULPS          512(DX), Z8, Z8
+	VFMADD231PS     (DX), Z8, Z0
+	VBROADCASTSS    36(R10), Z8
+	VFMADD231PS     576(DX), Z8, Z0
+	ADDQ            $0x00000028, R10
+	ADDQ            $0x00000180, R11
+	ADDQ            $0x00000018, SI
+	ADDQ            $0x00000018, DI
+	ADDQ            $0x00000018, R8
+	ADDQ            $0x00000018, R9
 	DECQ            BX
 	JNZ             block
 	VMOVUPS         Z0, (R12)
@@ -2491,6 +3554,55 @@ TEXT ·avx512UnpackQ8_0(SB), NOSPLIT, $0-64
 	MOVQ         blocks+56(FP), BX
 
 block:
+	VPXOR           Y1, Y1, Y1
+	MOVWQZX         (SI)(CX*1), R10
+	MOVWQZX         (SI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X1, X1
+	MOVWQZX         (DI)(CX*1), R10
+	MOVWQZX         (DI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X1, X1
+	VPXOR           Y2, Y2, Y2
+	MOVWQZX         (R8)(CX*1), R10
+	MOVWQZX         (R8)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X2, X2
+	MOVWQZX         (R9)(CX*1), R10
+	MOVWQZX         (R9)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X2, X2
+	VINSERTI128     $0x01, X2, Y1, Y1
+	VCVTPH2PS       Y1, Z1
+	VMOVDQU32       Z1, 512(DX)
 	VBROADCASTI32X4 2(SI), Z1
 	VINSERTI32X4    $0x01, 2(DI), Z1, Z1
 	VINSERTI32X4    $0x02, 2(R8), Z1, Z1
@@ -2555,55 +3667,6 @@ block:
 	VMOVDQU32       Z5, 384(DX)
 	VPXORD          Z0, Z1, Z1
 	VMOVDQU32       Z1, 448(DX)
-	VPXOR           Y1, Y1, Y1
-	MOVWQZX         (SI)(CX*1), R10
-	MOVWQZX         (SI)(AX*2), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	MOVWQZX         (SI)(AX*1), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	MOVWQZX         (SI), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	VPINSRQ         $0x00, R10, X1, X1
-	MOVWQZX         (DI)(CX*1), R10
-	MOVWQZX         (DI)(AX*2), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	MOVWQZX         (DI)(AX*1), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	MOVWQZX         (DI), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	VPINSRQ         $0x01, R10, X1, X1
-	VPXOR           Y2, Y2, Y2
-	MOVWQZX         (R8)(CX*1), R10
-	MOVWQZX         (R8)(AX*2), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	MOVWQZX         (R8)(AX*1), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	MOVWQZX         (R8), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	VPINSRQ         $0x00, R10, X2, X2
-	MOVWQZX         (R9)(CX*1), R10
-	MOVWQZX         (R9)(AX*2), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	MOVWQZX         (R9)(AX*1), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	MOVWQZX         (R9), R11
-	SHLQ            $0x10, R10
-	ORQ             R11, R10
-	VPINSRQ         $0x01, R10, X2, X2
-	VINSERTI128     $0x01, X2, Y1, Y1
-	VCVTPH2PS       Y1, Z1
-	VMOVDQU32       Z1, 512(DX)
 	ADDQ            $0x00000240, DX
 	ADDQ            $0x00000022, SI
 	ADDQ            $0x00000022, DI
@@ -2639,6 +3702,55 @@ TEXT ·avx512DotQ8_0(SB), NOSPLIT, $0-120
 	MOVQ         blocks+104(FP), BX
 
 block:
+	VPXOR           Y3, Y3, Y3
+	MOVWQZX         (SI)(CX*1), R13
+	MOVWQZX         (SI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X3, X3
+	MOVWQZX         (DI)(CX*1), R13
+	MOVWQZX         (DI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X3, X3
+	VPXOR           Y4, Y4, Y4
+	MOVWQZX         (R8)(CX*1), R13
+	MOVWQZX         (R8)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X4, X4
+	MOVWQZX         (R9)(CX*1), R13
+	MOVWQZX         (R9)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X4, X4
+	VINSERTI128     $0x01, X4, Y3, Y3
+	VCVTPH2PS       Y3, Z3
+	VMOVDQU32       Z3, 512(DX)
 	VBROADCASTI32X4 2(SI), Z3
 	VINSERTI32X4    $0x01, 2(DI), Z3, Z3
 	VINSERTI32X4    $0x02, 2(R8), Z3, Z3
@@ -2715,55 +3827,6 @@ block:
 	VPADDD          Z3, Z6, Z6
 	VCVTDQ2PS       Z6, Z6
 	VMOVDQU32       Z6, (DX)
-	VPXOR           Y3, Y3, Y3
-	MOVWQZX         (SI)(CX*1), R13
-	MOVWQZX         (SI)(AX*2), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	MOVWQZX         (SI)(AX*1), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	MOVWQZX         (SI), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	VPINSRQ         $0x00, R13, X3, X3
-	MOVWQZX         (DI)(CX*1), R13
-	MOVWQZX         (DI)(AX*2), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	MOVWQZX         (DI)(AX*1), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	MOVWQZX         (DI), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	VPINSRQ         $0x01, R13, X3, X3
-	VPXOR           Y4, Y4, Y4
-	MOVWQZX         (R8)(CX*1), R13
-	MOVWQZX         (R8)(AX*2), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	MOVWQZX         (R8)(AX*1), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	MOVWQZX         (R8), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	VPINSRQ         $0x00, R13, X4, X4
-	MOVWQZX         (R9)(CX*1), R13
-	MOVWQZX         (R9)(AX*2), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	MOVWQZX         (R9)(AX*1), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	MOVWQZX         (R9), R14
-	SHLQ            $0x10, R13
-	ORQ             R14, R13
-	VPINSRQ         $0x01, R13, X4, X4
-	VINSERTI128     $0x01, X4, Y3, Y3
-	VCVTPH2PS       Y3, Z3
-	VMOVDQU32       Z3, 512(DX)
 	VBROADCASTSS    32(R10), Z3
 	VMULPS          512(DX), Z3, Z3
 	VFMADD231PS     (DX), Z3, Z0
@@ -2773,6 +3836,3138 @@ block:
 	ADDQ            $0x00000022, DI
 	ADDQ            $0x00000022, R8
 	ADDQ            $0x00000022, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ2_K(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·avx512UnpackQ2_K(SB), NOSPLIT, $0-64
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPBROADCASTD word03030303<>+0(SB), Z0
+	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
+	VPBROADCASTD word000000ff<>+0(SB), Z2
+	VPBROADCASTD word80000000<>+0(SB), Z3
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+56(FP), BX
+
+block:
+	VPXORD          Z6, Z6, Z6
+	VMOVD           80(SI), X4
+	VPINSRD         $0x01, 80(SI)(AX*1), X4, X4
+	VPINSRD         $0x02, 80(SI)(AX*2), X4, X4
+	VPINSRD         $0x03, 80(SI)(CX*1), X4, X4
+	VINSERTI32X4    $0x00, X4, Z6, Z6
+	VMOVD           80(DI), X4
+	VPINSRD         $0x01, 80(DI)(AX*1), X4, X4
+	VPINSRD         $0x02, 80(DI)(AX*2), X4, X4
+	VPINSRD         $0x03, 80(DI)(CX*1), X4, X4
+	VINSERTI32X4    $0x01, X4, Z6, Z6
+	VMOVD           80(R8), X4
+	VPINSRD         $0x01, 80(R8)(AX*1), X4, X4
+	VPINSRD         $0x02, 80(R8)(AX*2), X4, X4
+	VPINSRD         $0x03, 80(R8)(CX*1), X4, X4
+	VINSERTI32X4    $0x02, X4, Z6, Z6
+	VMOVD           80(R9), X4
+	VPINSRD         $0x01, 80(R9)(AX*1), X4, X4
+	VPINSRD         $0x02, 80(R9)(AX*2), X4, X4
+	VPINSRD         $0x03, 80(R9)(CX*1), X4, X4
+	VINSERTI32X4    $0x03, X4, Z6, Z6
+	VPMOVDW         Z6, Y4
+	VCVTPH2PS       Y4, Z4
+	VPSRLD          $0x10, Z6, Z5
+	VPMOVDW         Z5, Y5
+	VCVTPH2PS       Y5, Z5
+	VPXORD          Z3, Z5, Z5
+	VBROADCASTI32X4 (SI), Z7
+	VINSERTI32X4    $0x01, (DI), Z7, Z7
+	VINSERTI32X4    $0x02, (R8), Z7, Z7
+	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 (SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 (SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z10, Z10
+	VPUNPCKLDQ      Z8, Z7, Z11
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLQDQ     Z8, Z11, Z10
+	VPUNPCKHQDQ     Z8, Z11, Z8
+	VPUNPCKLQDQ     Z9, Z7, Z11
+	VPUNPCKHQDQ     Z9, Z7, Z7
+	VPANDD          Z1, Z10, Z9
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z1, Z10, Z10
+	VPANDD          Z2, Z9, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z4, Z12, Z12
+	VMOVDQU32       Z12, 256(DX)
+	VPANDD          Z2, Z10, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z5, Z12, Z12
+	VMOVDQU32       Z12, 320(DX)
+	VPSRLD          $0x08, Z9, Z12
+	VPANDD          Z2, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z4, Z12, Z12
+	VMOVDQU32       Z12, 640(DX)
+	VPSRLD          $0x08, Z10, Z12
+	VPANDD          Z2, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z5, Z12, Z12
+	VMOVDQU32       Z12, 704(DX)
+	VPSRLD          $0x10, Z9, Z12
+	VPANDD          Z2, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z4, Z12, Z12
+	VMOVDQU32       Z12, 1024(DX)
+	VPSRLD          $0x10, Z10, Z12
+	VPANDD          Z2, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z5, Z12, Z12
+	VMOVDQU32       Z12, 1088(DX)
+	VPSRLD          $0x18, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z4, Z9, Z9
+	VMOVDQU32       Z9, 1408(DX)
+	VPSRLD          $0x18, Z10, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z5, Z9, Z9
+	VMOVDQU32       Z9, 1472(DX)
+	VPANDD          Z1, Z8, Z9
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z1, Z8, Z8
+	VPANDD          Z2, Z9, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VMOVDQU32       Z10, 1792(DX)
+	VPANDD          Z2, Z8, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z5, Z10, Z10
+	VMOVDQU32       Z10, 1856(DX)
+	VPSRLD          $0x08, Z9, Z10
+	VPANDD          Z2, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VMOVDQU32       Z10, 2176(DX)
+	VPSRLD          $0x08, Z8, Z10
+	VPANDD          Z2, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z5, Z10, Z10
+	VMOVDQU32       Z10, 2240(DX)
+	VPSRLD          $0x10, Z9, Z10
+	VPANDD          Z2, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VMOVDQU32       Z10, 2560(DX)
+	VPSRLD          $0x10, Z8, Z10
+	VPANDD          Z2, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z5, Z10, Z10
+	VMOVDQU32       Z10, 2624(DX)
+	VPSRLD          $0x18, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z4, Z9, Z9
+	VMOVDQU32       Z9, 2944(DX)
+	VPSRLD          $0x18, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z5, Z8, Z8
+	VMOVDQU32       Z8, 3008(DX)
+	VPANDD          Z1, Z11, Z8
+	VPSRLD          $0x04, Z11, Z9
+	VPANDD          Z1, Z9, Z9
+	VPANDD          Z2, Z8, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VMOVDQU32       Z10, 3328(DX)
+	VPANDD          Z2, Z9, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z5, Z10, Z10
+	VMOVDQU32       Z10, 3392(DX)
+	VPSRLD          $0x08, Z8, Z10
+	VPANDD          Z2, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VMOVDQU32       Z10, 3712(DX)
+	VPSRLD          $0x08, Z9, Z10
+	VPANDD          Z2, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z5, Z10, Z10
+	VMOVDQU32       Z10, 3776(DX)
+	VPSRLD          $0x10, Z8, Z10
+	VPANDD          Z2, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VMOVDQU32       Z10, 4096(DX)
+	VPSRLD          $0x10, Z9, Z10
+	VPANDD          Z2, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z5, Z10, Z10
+	VMOVDQU32       Z10, 4160(DX)
+	VPSRLD          $0x18, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z4, Z8, Z8
+	VMOVDQU32       Z8, 4480(DX)
+	VPSRLD          $0x18, Z9, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z5, Z8, Z8
+	VMOVDQU32       Z8, 4544(DX)
+	VPANDD          Z1, Z7, Z8
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z1, Z7, Z7
+	VPANDD          Z2, Z8, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z4, Z9, Z9
+	VMOVDQU32       Z9, 4864(DX)
+	VPANDD          Z2, Z7, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z5, Z9, Z9
+	VMOVDQU32       Z9, 4928(DX)
+	VPSRLD          $0x08, Z8, Z9
+	VPANDD          Z2, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z4, Z9, Z9
+	VMOVDQU32       Z9, 5248(DX)
+	VPSRLD          $0x08, Z7, Z9
+	VPANDD          Z2, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z5, Z9, Z9
+	VMOVDQU32       Z9, 5312(DX)
+	VPSRLD          $0x10, Z8, Z9
+	VPANDD          Z2, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z4, Z9, Z9
+	VMOVDQU32       Z9, 5632(DX)
+	VPSRLD          $0x10, Z7, Z9
+	VPANDD          Z2, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z5, Z9, Z9
+	VMOVDQU32       Z9, 5696(DX)
+	VPSRLD          $0x18, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z4, Z8, Z8
+	VMOVDQU32       Z8, 6016(DX)
+	VPSRLD          $0x18, Z7, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z5, Z4, Z4
+	VMOVDQU32       Z4, 6080(DX)
+	VBROADCASTI32X4 16(SI), Z4
+	VINSERTI32X4    $0x01, 16(DI), Z4, Z4
+	VINSERTI32X4    $0x02, 16(R8), Z4, Z4
+	VINSERTI32X4    $0x03, 16(R9), Z4, Z4
+	VBROADCASTI32X4 16(SI)(AX*1), Z5
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z5, Z5
+	VBROADCASTI32X4 16(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 16(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z5, Z4, Z9
+	VPUNPCKHDQ      Z5, Z4, Z4
+	VPUNPCKLDQ      Z8, Z7, Z5
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z5, Z9, Z8
+	VPUNPCKHQDQ     Z5, Z9, Z5
+	VPUNPCKLQDQ     Z7, Z4, Z9
+	VPUNPCKHQDQ     Z7, Z4, Z4
+	VPANDD          Z0, Z8, Z7
+	VMOVDQU32       Z7, (DX)
+	VPANDD          Z0, Z5, Z7
+	VMOVDQU32       Z7, 64(DX)
+	VPANDD          Z0, Z9, Z7
+	VMOVDQU32       Z7, 128(DX)
+	VPANDD          Z0, Z4, Z7
+	VMOVDQU32       Z7, 192(DX)
+	VPSRLD          $0x02, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 768(DX)
+	VPSRLD          $0x02, Z5, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 832(DX)
+	VPSRLD          $0x02, Z9, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 896(DX)
+	VPSRLD          $0x02, Z4, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 960(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1536(DX)
+	VPSRLD          $0x04, Z5, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1600(DX)
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1664(DX)
+	VPSRLD          $0x04, Z4, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1728(DX)
+	VPSRLD          $0x06, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 2304(DX)
+	VPSRLD          $0x06, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 2368(DX)
+	VPSRLD          $0x06, Z9, Z5
+	VPANDD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 2432(DX)
+	VPSRLD          $0x06, Z4, Z4
+	VPANDD          Z0, Z4, Z4
+	VMOVDQU32       Z4, 2496(DX)
+	VBROADCASTI32X4 32(SI), Z4
+	VINSERTI32X4    $0x01, 32(DI), Z4, Z4
+	VINSERTI32X4    $0x02, 32(R8), Z4, Z4
+	VINSERTI32X4    $0x03, 32(R9), Z4, Z4
+	VBROADCASTI32X4 32(SI)(AX*1), Z5
+	VINSERTI32X4    $0x01, 32(DI)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x02, 32(R8)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x03, 32(R9)(AX*1), Z5, Z5
+	VBROADCASTI32X4 32(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 32(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 32(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 32(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 32(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 32(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 32(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 32(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z5, Z4, Z9
+	VPUNPCKHDQ      Z5, Z4, Z4
+	VPUNPCKLDQ      Z8, Z7, Z5
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z5, Z9, Z8
+	VPUNPCKHQDQ     Z5, Z9, Z5
+	VPUNPCKLQDQ     Z7, Z4, Z9
+	VPUNPCKHQDQ     Z7, Z4, Z4
+	VPANDD          Z0, Z8, Z7
+	VMOVDQU32       Z7, 384(DX)
+	VPANDD          Z0, Z5, Z7
+	VMOVDQU32       Z7, 448(DX)
+	VPANDD          Z0, Z9, Z7
+	VMOVDQU32       Z7, 512(DX)
+	VPANDD          Z0, Z4, Z7
+	VMOVDQU32       Z7, 576(DX)
+	VPSRLD          $0x02, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1152(DX)
+	VPSRLD          $0x02, Z5, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1216(DX)
+	VPSRLD          $0x02, Z9, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1280(DX)
+	VPSRLD          $0x02, Z4, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1344(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1920(DX)
+	VPSRLD          $0x04, Z5, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 1984(DX)
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 2048(DX)
+	VPSRLD          $0x04, Z4, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 2112(DX)
+	VPSRLD          $0x06, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 2688(DX)
+	VPSRLD          $0x06, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 2752(DX)
+	VPSRLD          $0x06, Z9, Z5
+	VPANDD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 2816(DX)
+	VPSRLD          $0x06, Z4, Z4
+	VPANDD          Z0, Z4, Z4
+	VMOVDQU32       Z4, 2880(DX)
+	VBROADCASTI32X4 48(SI), Z4
+	VINSERTI32X4    $0x01, 48(DI), Z4, Z4
+	VINSERTI32X4    $0x02, 48(R8), Z4, Z4
+	VINSERTI32X4    $0x03, 48(R9), Z4, Z4
+	VBROADCASTI32X4 48(SI)(AX*1), Z5
+	VINSERTI32X4    $0x01, 48(DI)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x02, 48(R8)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x03, 48(R9)(AX*1), Z5, Z5
+	VBROADCASTI32X4 48(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 48(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 48(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 48(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 48(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 48(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 48(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 48(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z5, Z4, Z9
+	VPUNPCKHDQ      Z5, Z4, Z4
+	VPUNPCKLDQ      Z8, Z7, Z5
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z5, Z9, Z8
+	VPUNPCKHQDQ     Z5, Z9, Z5
+	VPUNPCKLQDQ     Z7, Z4, Z9
+	VPUNPCKHQDQ     Z7, Z4, Z4
+	VPANDD          Z0, Z8, Z7
+	VMOVDQU32       Z7, 3072(DX)
+	VPANDD          Z0, Z5, Z7
+	VMOVDQU32       Z7, 3136(DX)
+	VPANDD          Z0, Z9, Z7
+	VMOVDQU32       Z7, 3200(DX)
+	VPANDD          Z0, Z4, Z7
+	VMOVDQU32       Z7, 3264(DX)
+	VPSRLD          $0x02, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 3840(DX)
+	VPSRLD          $0x02, Z5, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 3904(DX)
+	VPSRLD          $0x02, Z9, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 3968(DX)
+	VPSRLD          $0x02, Z4, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4032(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4608(DX)
+	VPSRLD          $0x04, Z5, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4672(DX)
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4736(DX)
+	VPSRLD          $0x04, Z4, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4800(DX)
+	VPSRLD          $0x06, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 5376(DX)
+	VPSRLD          $0x06, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 5440(DX)
+	VPSRLD          $0x06, Z9, Z5
+	VPANDD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 5504(DX)
+	VPSRLD          $0x06, Z4, Z4
+	VPANDD          Z0, Z4, Z4
+	VMOVDQU32       Z4, 5568(DX)
+	VBROADCASTI32X4 64(SI), Z4
+	VINSERTI32X4    $0x01, 64(DI), Z4, Z4
+	VINSERTI32X4    $0x02, 64(R8), Z4, Z4
+	VINSERTI32X4    $0x03, 64(R9), Z4, Z4
+	VBROADCASTI32X4 64(SI)(AX*1), Z5
+	VINSERTI32X4    $0x01, 64(DI)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x02, 64(R8)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x03, 64(R9)(AX*1), Z5, Z5
+	VBROADCASTI32X4 64(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 64(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 64(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 64(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 64(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 64(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 64(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 64(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z5, Z4, Z9
+	VPUNPCKHDQ      Z5, Z4, Z4
+	VPUNPCKLDQ      Z8, Z7, Z5
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z5, Z9, Z8
+	VPUNPCKHQDQ     Z5, Z9, Z5
+	VPUNPCKLQDQ     Z7, Z4, Z9
+	VPUNPCKHQDQ     Z7, Z4, Z4
+	VPANDD          Z0, Z8, Z7
+	VMOVDQU32       Z7, 3456(DX)
+	VPANDD          Z0, Z5, Z7
+	VMOVDQU32       Z7, 3520(DX)
+	VPANDD          Z0, Z9, Z7
+	VMOVDQU32       Z7, 3584(DX)
+	VPANDD          Z0, Z4, Z7
+	VMOVDQU32       Z7, 3648(DX)
+	VPSRLD          $0x02, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4224(DX)
+	VPSRLD          $0x02, Z5, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4288(DX)
+	VPSRLD          $0x02, Z9, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4352(DX)
+	VPSRLD          $0x02, Z4, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4416(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 4992(DX)
+	VPSRLD          $0x04, Z5, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 5056(DX)
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 5120(DX)
+	VPSRLD          $0x04, Z4, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 5184(DX)
+	VPSRLD          $0x06, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 5760(DX)
+	VPSRLD          $0x06, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 5824(DX)
+	VPSRLD          $0x06, Z9, Z5
+	VPANDD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 5888(DX)
+	VPSRLD          $0x06, Z4, Z4
+	VPANDD          Z0, Z4, Z4
+	VMOVDQU32       Z4, 5952(DX)
+	ADDQ            $0x00001800, DX
+	ADDQ            $0x00000054, SI
+	ADDQ            $0x00000054, DI
+	ADDQ            $0x00000054, R8
+	ADDQ            $0x00000054, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+DATA word03030303<>+0(SB)/4, $0x03030303
+GLOBL word03030303<>(SB), RODATA|NOPTR, $4
+
+DATA word000000ff<>+0(SB)/4, $0x000000ff
+GLOBL word000000ff<>(SB), RODATA|NOPTR, $4
+
+DATA word80000000<>+0(SB)/4, $0x80000000
+GLOBL word80000000<>(SB), RODATA|NOPTR, $4
+
+// func avx512DotQ2_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ2_K(SB), NOSPLIT, $0-120
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPXORD       Z1, Z1, Z1
+	VPBROADCASTD word03030303<>+0(SB), Z2
+	VPBROADCASTD word0f0f0f0f<>+0(SB), Z3
+	VPBROADCASTD word000000ff<>+0(SB), Z4
+	VPBROADCASTD word80000000<>+0(SB), Z5
+	MOVQ         ahead+112(FP), R11
+	MOVQ         w_base+24(FP), BX
+	ADDQ         BX, R11
+	MOVQ         dst_base+80(FP), R12
+	MOVQ         x_base+56(FP), R10
+	VPXORD       Z0, Z0, Z0
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+104(FP), BX
+
+block:
+	VPXORD          Z8, Z8, Z8
+	VMOVD           80(SI), X6
+	VPINSRD         $0x01, 80(SI)(AX*1), X6, X6
+	VPINSRD         $0x02, 80(SI)(AX*2), X6, X6
+	VPINSRD         $0x03, 80(SI)(CX*1), X6, X6
+	VINSERTI32X4    $0x00, X6, Z8, Z8
+	VMOVD           80(DI), X6
+	VPINSRD         $0x01, 80(DI)(AX*1), X6, X6
+	VPINSRD         $0x02, 80(DI)(AX*2), X6, X6
+	VPINSRD         $0x03, 80(DI)(CX*1), X6, X6
+	VINSERTI32X4    $0x01, X6, Z8, Z8
+	VMOVD           80(R8), X6
+	VPINSRD         $0x01, 80(R8)(AX*1), X6, X6
+	VPINSRD         $0x02, 80(R8)(AX*2), X6, X6
+	VPINSRD         $0x03, 80(R8)(CX*1), X6, X6
+	VINSERTI32X4    $0x02, X6, Z8, Z8
+	VMOVD           80(R9), X6
+	VPINSRD         $0x01, 80(R9)(AX*1), X6, X6
+	VPINSRD         $0x02, 80(R9)(AX*2), X6, X6
+	VPINSRD         $0x03, 80(R9)(CX*1), X6, X6
+	VINSERTI32X4    $0x03, X6, Z8, Z8
+	VPMOVDW         Z8, Y6
+	VCVTPH2PS       Y6, Z6
+	VPSRLD          $0x10, Z8, Z7
+	VPMOVDW         Z7, Y7
+	VCVTPH2PS       Y7, Z7
+	VPXORD          Z5, Z7, Z7
+	VBROADCASTI32X4 (SI), Z9
+	VINSERTI32X4    $0x01, (DI), Z9, Z9
+	VINSERTI32X4    $0x02, (R8), Z9, Z9
+	VINSERTI32X4    $0x03, (R9), Z9, Z9
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 (SI)(AX*1), Z10
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z10, Z10
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 (SI)(AX*2), Z11
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z11, Z11
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	VBROADCASTI32X4 (SI)(CX*1), Z12
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z12, Z12
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
+	VPUNPCKLDQ      Z10, Z9, Z13
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z9, Z13
+	VPUNPCKHQDQ     Z11, Z9, Z9
+	VPANDD          Z3, Z12, Z11
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPANDD          Z4, Z11, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          Z6, Z14, Z14
+	VMOVDQU32       Z14, 256(DX)
+	VPANDD          Z4, Z12, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          Z7, Z14, Z14
+	VMOVDQU32       Z14, 320(DX)
+	VPSRLD          $0x08, Z11, Z14
+	VPANDD          Z4, Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          Z6, Z14, Z14
+	VMOVDQU32       Z14, 640(DX)
+	VPSRLD          $0x08, Z12, Z14
+	VPANDD          Z4, Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          Z7, Z14, Z14
+	VMOVDQU32       Z14, 704(DX)
+	VPSRLD          $0x10, Z11, Z14
+	VPANDD          Z4, Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          Z6, Z14, Z14
+	VMOVDQU32       Z14, 1024(DX)
+	VPSRLD          $0x10, Z12, Z14
+	VPANDD          Z4, Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          Z7, Z14, Z14
+	VMOVDQU32       Z14, 1088(DX)
+	VPSRLD          $0x18, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z6, Z11, Z11
+	VMOVDQU32       Z11, 1408(DX)
+	VPSRLD          $0x18, Z12, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z7, Z11, Z11
+	VMOVDQU32       Z11, 1472(DX)
+	VPANDD          Z3, Z10, Z11
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z3, Z10, Z10
+	VPANDD          Z4, Z11, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z6, Z12, Z12
+	VMOVDQU32       Z12, 1792(DX)
+	VPANDD          Z4, Z10, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z7, Z12, Z12
+	VMOVDQU32       Z12, 1856(DX)
+	VPSRLD          $0x08, Z11, Z12
+	VPANDD          Z4, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z6, Z12, Z12
+	VMOVDQU32       Z12, 2176(DX)
+	VPSRLD          $0x08, Z10, Z12
+	VPANDD          Z4, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z7, Z12, Z12
+	VMOVDQU32       Z12, 2240(DX)
+	VPSRLD          $0x10, Z11, Z12
+	VPANDD          Z4, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z6, Z12, Z12
+	VMOVDQU32       Z12, 2560(DX)
+	VPSRLD          $0x10, Z10, Z12
+	VPANDD          Z4, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z7, Z12, Z12
+	VMOVDQU32       Z12, 2624(DX)
+	VPSRLD          $0x18, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z6, Z11, Z11
+	VMOVDQU32       Z11, 2944(DX)
+	VPSRLD          $0x18, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z7, Z10, Z10
+	VMOVDQU32       Z10, 3008(DX)
+	VPANDD          Z3, Z13, Z10
+	VPSRLD          $0x04, Z13, Z11
+	VPANDD          Z3, Z11, Z11
+	VPANDD          Z4, Z10, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z6, Z12, Z12
+	VMOVDQU32       Z12, 3328(DX)
+	VPANDD          Z4, Z11, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z7, Z12, Z12
+	VMOVDQU32       Z12, 3392(DX)
+	VPSRLD          $0x08, Z10, Z12
+	VPANDD          Z4, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z6, Z12, Z12
+	VMOVDQU32       Z12, 3712(DX)
+	VPSRLD          $0x08, Z11, Z12
+	VPANDD          Z4, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z7, Z12, Z12
+	VMOVDQU32       Z12, 3776(DX)
+	VPSRLD          $0x10, Z10, Z12
+	VPANDD          Z4, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z6, Z12, Z12
+	VMOVDQU32       Z12, 4096(DX)
+	VPSRLD          $0x10, Z11, Z12
+	VPANDD          Z4, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z7, Z12, Z12
+	VMOVDQU32       Z12, 4160(DX)
+	VPSRLD          $0x18, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z6, Z10, Z10
+	VMOVDQU32       Z10, 4480(DX)
+	VPSRLD          $0x18, Z11, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z7, Z10, Z10
+	VMOVDQU32       Z10, 4544(DX)
+	VPANDD          Z3, Z9, Z10
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z3, Z9, Z9
+	VPANDD          Z4, Z10, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z6, Z11, Z11
+	VMOVDQU32       Z11, 4864(DX)
+	VPANDD          Z4, Z9, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z7, Z11, Z11
+	VMOVDQU32       Z11, 4928(DX)
+	VPSRLD          $0x08, Z10, Z11
+	VPANDD          Z4, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z6, Z11, Z11
+	VMOVDQU32       Z11, 5248(DX)
+	VPSRLD          $0x08, Z9, Z11
+	VPANDD          Z4, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z7, Z11, Z11
+	VMOVDQU32       Z11, 5312(DX)
+	VPSRLD          $0x10, Z10, Z11
+	VPANDD          Z4, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z6, Z11, Z11
+	VMOVDQU32       Z11, 5632(DX)
+	VPSRLD          $0x10, Z9, Z11
+	VPANDD          Z4, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          Z7, Z11, Z11
+	VMOVDQU32       Z11, 5696(DX)
+	VPSRLD          $0x18, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z6, Z10, Z10
+	VMOVDQU32       Z10, 6016(DX)
+	VPSRLD          $0x18, Z9, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          Z7, Z6, Z6
+	VMOVDQU32       Z6, 6080(DX)
+	VBROADCASTI32X4 16(SI), Z6
+	VINSERTI32X4    $0x01, 16(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 16(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 16(R9), Z6, Z6
+	PREFETCHT0      512(R11)
+	PREFETCHT0      576(R11)
+	VBROADCASTI32X4 16(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z7, Z7
+	PREFETCHT0      640(R11)
+	PREFETCHT0      704(R11)
+	VBROADCASTI32X4 16(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z9, Z9
+	PREFETCHT0      768(R11)
+	PREFETCHT0      832(R11)
+	VBROADCASTI32X4 16(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z10, Z10
+	PREFETCHT0      896(R11)
+	PREFETCHT0      960(R11)
+	VPANDD          Z2, Z6, Z11
+	VBROADCASTI32X4 (R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z7, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, (DX)
+	VPSRLD          $0x02, Z6, Z11
+	VPANDD          Z2, Z11, Z11
+	VBROADCASTI32X4 44(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPSRLD          $0x02, Z7, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPSRLD          $0x02, Z9, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPSRLD          $0x02, Z10, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 768(DX)
+	VPSRLD          $0x04, Z6, Z11
+	VPANDD          Z2, Z11, Z11
+	VBROADCASTI32X4 88(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPSRLD          $0x04, Z7, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPSRLD          $0x04, Z9, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPSRLD          $0x04, Z10, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 1536(DX)
+	VPSRLD          $0x06, Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VBROADCASTI32X4 132(R10), Z11
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z11, Z6, Z12
+	VPSRLD          $0x06, Z7, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z7
+	VPDPBUSD        Z11, Z6, Z7
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z6, Z9
+	VPSRLD          $0x06, Z10, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z11, Z6, Z10
+	VPUNPCKLDQ      Z7, Z12, Z6
+	VPUNPCKHDQ      Z7, Z12, Z7
+	VPADDD          Z7, Z6, Z6
+	VPUNPCKLDQ      Z10, Z9, Z7
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z7, Z7
+	VPUNPCKHQDQ     Z7, Z6, Z9
+	VPUNPCKLQDQ     Z7, Z6, Z6
+	VPADDD          Z9, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMOVDQU32       Z6, 2304(DX)
+	VBROADCASTI32X4 32(SI), Z6
+	VINSERTI32X4    $0x01, 32(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 32(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 32(R9), Z6, Z6
+	PREFETCHT0      1024(R11)
+	PREFETCHT0      1088(R11)
+	VBROADCASTI32X4 32(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 32(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 32(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 32(R9)(AX*1), Z7, Z7
+	PREFETCHT0      1152(R11)
+	PREFETCHT0      1216(R11)
+	VBROADCASTI32X4 32(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 32(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 32(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 32(R9)(AX*2), Z9, Z9
+	PREFETCHT0      1280(R11)
+	VBROADCASTI32X4 32(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 32(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 32(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 32(R9)(CX*1), Z10, Z10
+	VPANDD          Z2, Z6, Z11
+	VBROADCASTI32X4 16(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z7, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 384(DX)
+	VPSRLD          $0x02, Z6, Z11
+	VPANDD          Z2, Z11, Z11
+	VBROADCASTI32X4 60(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPSRLD          $0x02, Z7, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPSRLD          $0x02, Z9, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPSRLD          $0x02, Z10, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 1152(DX)
+	VPSRLD          $0x04, Z6, Z11
+	VPANDD          Z2, Z11, Z11
+	VBROADCASTI32X4 104(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPSRLD          $0x04, Z7, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPSRLD          $0x04, Z9, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPSRLD          $0x04, Z10, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 1920(DX)
+	VPSRLD          $0x06, Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VBROADCASTI32X4 148(R10), Z11
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z11, Z6, Z12
+	VPSRLD          $0x06, Z7, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z7
+	VPDPBUSD        Z11, Z6, Z7
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z6, Z9
+	VPSRLD          $0x06, Z10, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z11, Z6, Z10
+	VPUNPCKLDQ      Z7, Z12, Z6
+	VPUNPCKHDQ      Z7, Z12, Z7
+	VPADDD          Z7, Z6, Z6
+	VPUNPCKLDQ      Z10, Z9, Z7
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z7, Z7
+	VPUNPCKHQDQ     Z7, Z6, Z9
+	VPUNPCKLQDQ     Z7, Z6, Z6
+	VPADDD          Z9, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMOVDQU32       Z6, 2688(DX)
+	VBROADCASTI32X4 48(SI), Z6
+	VINSERTI32X4    $0x01, 48(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 48(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 48(R9), Z6, Z6
+	VBROADCASTI32X4 48(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 48(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 48(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 48(R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 48(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 48(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 48(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 48(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 48(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 48(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 48(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 48(R9)(CX*1), Z10, Z10
+	VPANDD          Z2, Z6, Z11
+	VBROADCASTI32X4 176(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z7, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 3072(DX)
+	VPSRLD          $0x02, Z6, Z11
+	VPANDD          Z2, Z11, Z11
+	VBROADCASTI32X4 220(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPSRLD          $0x02, Z7, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPSRLD          $0x02, Z9, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPSRLD          $0x02, Z10, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 3840(DX)
+	VPSRLD          $0x04, Z6, Z11
+	VPANDD          Z2, Z11, Z11
+	VBROADCASTI32X4 264(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPSRLD          $0x04, Z7, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPSRLD          $0x04, Z9, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPSRLD          $0x04, Z10, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 4608(DX)
+	VPSRLD          $0x06, Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VBROADCASTI32X4 308(R10), Z11
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z11, Z6, Z12
+	VPSRLD          $0x06, Z7, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z7
+	VPDPBUSD        Z11, Z6, Z7
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z6, Z9
+	VPSRLD          $0x06, Z10, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z11, Z6, Z10
+	VPUNPCKLDQ      Z7, Z12, Z6
+	VPUNPCKHDQ      Z7, Z12, Z7
+	VPADDD          Z7, Z6, Z6
+	VPUNPCKLDQ      Z10, Z9, Z7
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z7, Z7
+	VPUNPCKHQDQ     Z7, Z6, Z9
+	VPUNPCKLQDQ     Z7, Z6, Z6
+	VPADDD          Z9, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMOVDQU32       Z6, 5376(DX)
+	VBROADCASTI32X4 64(SI), Z6
+	VINSERTI32X4    $0x01, 64(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 64(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 64(R9), Z6, Z6
+	VBROADCASTI32X4 64(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 64(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 64(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 64(R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 64(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 64(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 64(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 64(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 64(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 64(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 64(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 64(R9)(CX*1), Z10, Z10
+	VPANDD          Z2, Z6, Z11
+	VBROADCASTI32X4 192(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z7, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 3456(DX)
+	VPSRLD          $0x02, Z6, Z11
+	VPANDD          Z2, Z11, Z11
+	VBROADCASTI32X4 236(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPSRLD          $0x02, Z7, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPSRLD          $0x02, Z9, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPSRLD          $0x02, Z10, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 4224(DX)
+	VPSRLD          $0x04, Z6, Z11
+	VPANDD          Z2, Z11, Z11
+	VBROADCASTI32X4 280(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPSRLD          $0x04, Z7, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPSRLD          $0x04, Z9, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPSRLD          $0x04, Z10, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z13
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z13, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, 4992(DX)
+	VPSRLD          $0x06, Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VBROADCASTI32X4 324(R10), Z11
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z11, Z6, Z12
+	VPSRLD          $0x06, Z7, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z7
+	VPDPBUSD        Z11, Z6, Z7
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z6, Z9
+	VPSRLD          $0x06, Z10, Z6
+	VPANDD          Z2, Z6, Z6
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z11, Z6, Z10
+	VPUNPCKLDQ      Z7, Z12, Z6
+	VPUNPCKHDQ      Z7, Z12, Z7
+	VPADDD          Z7, Z6, Z6
+	VPUNPCKLDQ      Z10, Z9, Z7
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z7, Z7
+	VPUNPCKHQDQ     Z7, Z6, Z9
+	VPUNPCKLQDQ     Z7, Z6, Z6
+	VPADDD          Z9, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMOVDQU32       Z6, 5760(DX)
+	VBROADCASTSS    32(R10), Z6
+	VMULPS          256(DX), Z6, Z6
+	VFMADD231PS     (DX), Z6, Z0
+	VBROADCASTSS    36(R10), Z6
+	VFMADD231PS     320(DX), Z6, Z0
+	VBROADCASTSS    32(R10), Z6
+	VMULPS          640(DX), Z6, Z6
+	VFMADD231PS     384(DX), Z6, Z0
+	VBROADCASTSS    40(R10), Z6
+	VFMADD231PS     704(DX), Z6, Z0
+	VBROADCASTSS    76(R10), Z6
+	VMULPS          1024(DX), Z6, Z6
+	VFMADD231PS     768(DX), Z6, Z0
+	VBROADCASTSS    80(R10), Z6
+	VFMADD231PS     1088(DX), Z6, Z0
+	VBROADCASTSS    76(R10), Z6
+	VMULPS          1408(DX), Z6, Z6
+	VFMADD231PS     1152(DX), Z6, Z0
+	VBROADCASTSS    84(R10), Z6
+	VFMADD231PS     1472(DX), Z6, Z0
+	VBROADCASTSS    120(R10), Z6
+	VMULPS          1792(DX), Z6, Z6
+	VFMADD231PS     1536(DX), Z6, Z0
+	VBROADCASTSS    124(R10), Z6
+	VFMADD231PS     1856(DX), Z6, Z0
+	VBROADCASTSS    120(R10), Z6
+	VMULPS          2176(DX), Z6, Z6
+	VFMADD231PS     1920(DX), Z6, Z0
+	VBROADCASTSS    128(R10), Z6
+	VFMADD231PS     2240(DX), Z6, Z0
+	VBROADCASTSS    164(R10), Z6
+	VMULPS          2560(DX), Z6, Z6
+	VFMADD231PS     2304(DX), Z6, Z0
+	VBROADCASTSS    168(R10), Z6
+	VFMADD231PS     2624(DX), Z6, Z0
+	VBROADCASTSS    164(R10), Z6
+	VMULPS          2944(DX), Z6, Z6
+	VFMADD231PS     2688(DX), Z6, Z0
+	VBROADCASTSS    172(R10), Z6
+	VFMADD231PS     3008(DX), Z6, Z0
+	VBROADCASTSS    208(R10), Z6
+	VMULPS          3328(DX), Z6, Z6
+	VFMADD231PS     3072(DX), Z6, Z0
+	VBROADCASTSS    212(R10), Z6
+	VFMADD231PS     3392(DX), Z6, Z0
+	VBROADCASTSS    208(R10), Z6
+	VMULPS          3712(DX), Z6, Z6
+	VFMADD231PS     3456(DX), Z6, Z0
+	VBROADCASTSS    216(R10), Z6
+	VFMADD231PS     3776(DX), Z6, Z0
+	VBROADCASTSS    252(R10), Z6
+	VMULPS          4096(DX), Z6, Z6
+	VFMADD231PS     3840(DX), Z6, Z0
+	VBROADCASTSS    256(R10), Z6
+	VFMADD231PS     4160(DX), Z6, Z0
+	VBROADCASTSS    252(R10), Z6
+	VMULPS          4480(DX), Z6, Z6
+	VFMADD231PS     4224(DX), Z6, Z0
+	VBROADCASTSS    260(R10), Z6
+	VFMADD231PS     4544(DX), Z6, Z0
+	VBROADCASTSS    296(R10), Z6
+	VMULPS          4864(DX), Z6, Z6
+	VFMADD231PS     4608(DX), Z6, Z0
+	VBROADCASTSS    300(R10), Z6
+	VFMADD231PS     4928(DX), Z6, Z0
+	VBROADCASTSS    296(R10), Z6
+	VMULPS          5248(DX), Z6, Z6
+	VFMADD231PS     4992(DX), Z6, Z0
+	VBROADCASTSS    304(R10), Z6
+	VFMADD231PS     5312(DX), Z6, Z0
+	VBROADCASTSS    340(R10), Z6
+	VMULPS          5632(DX), Z6, Z6
+	VFMADD231PS     5376(DX), Z6, Z0
+	VBROADCASTSS    344(R10), Z6
+	VFMADD231PS     5696(DX), Z6, Z0
+	VBROADCASTSS    340(R10), Z6
+	VMULPS          6016(DX), Z6, Z6
+	VFMADD231PS     5760(DX), Z6, Z0
+	VBROADCASTSS    348(R10), Z6
+	VFMADD231PS     6080(DX), Z6, Z0
+	ADDQ            $0x00000160, R10
+	ADDQ            $0x00000540, R11
+	ADDQ            $0x00000054, SI
+	ADDQ            $0x00000054, DI
+	ADDQ            $0x00000054, R8
+	ADDQ            $0x00000054, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ3_K(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·avx512UnpackQ3_K(SB), NOSPLIT, $0-64
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPBROADCASTD word03030303<>+0(SB), Z0
+	VPBROADCASTD word04040404<>+0(SB), Z1
+	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
+	VPBROADCASTD word000000ff<>+0(SB), Z3
+	VPBROADCASTD word00000020<>+0(SB), Z4
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+56(FP), BX
+
+block:
+	VBROADCASTI32X4 94(SI), Z5
+	VINSERTI32X4    $0x01, 94(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 94(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 94(R9), Z5, Z5
+	VBROADCASTI32X4 94(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 94(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 94(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 94(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 94(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 94(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 94(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 94(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 94(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 94(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 94(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 94(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPSRLD          $0x10, Z5, Z7
+	VPMOVDW         Z7, Y7
+	VCVTPH2PS       Y7, Z7
+	VPSRLD          $0x10, Z8, Z8
+	VPSLLD          $0x10, Z6, Z10
+	VPORD           Z10, Z8, Z8
+	VPSRLD          $0x10, Z6, Z6
+	VPSLLD          $0x10, Z9, Z10
+	VPORD           Z10, Z6, Z6
+	VPSRLD          $0x10, Z9, Z9
+	VPSLLD          $0x10, Z5, Z5
+	VPORD           Z5, Z9, Z9
+	VPANDD          Z2, Z8, Z5
+	VPANDD          Z0, Z9, Z10
+	VPSLLD          $0x04, Z10, Z10
+	VPORD           Z10, Z5, Z5
+	VPANDD          Z3, Z5, Z10
+	VPSUBD          Z4, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z7, Z10, Z10
+	VMOVDQU32       Z10, 256(DX)
+	VPSRLD          $0x08, Z5, Z10
+	VPANDD          Z3, Z10, Z10
+	VPSUBD          Z4, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z7, Z10, Z10
+	VMOVDQU32       Z10, 576(DX)
+	VPSRLD          $0x10, Z5, Z10
+	VPANDD          Z3, Z10, Z10
+	VPSUBD          Z4, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z7, Z10, Z10
+	VMOVDQU32       Z10, 896(DX)
+	VPSRLD          $0x18, Z5, Z5
+	VPANDD          Z3, Z5, Z5
+	VPSUBD          Z4, Z5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          Z7, Z5, Z5
+	VMOVDQU32       Z5, 1216(DX)
+	VPANDD          Z2, Z6, Z5
+	VPSRLD          $0x02, Z9, Z10
+	VPANDD          Z0, Z10, Z10
+	VPSLLD          $0x04, Z10, Z10
+	VPORD           Z10, Z5, Z5
+	VPANDD          Z3, Z5, Z10
+	VPSUBD          Z4, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z7, Z10, Z10
+	VMOVDQU32       Z10, 1536(DX)
+	VPSRLD          $0x08, Z5, Z10
+	VPANDD          Z3, Z10, Z10
+	VPSUBD          Z4, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z7, Z10, Z10
+	VMOVDQU32       Z10, 1856(DX)
+	VPSRLD          $0x10, Z5, Z10
+	VPANDD          Z3, Z10, Z10
+	VPSUBD          Z4, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z7, Z10, Z10
+	VMOVDQU32       Z10, 2176(DX)
+	VPSRLD          $0x18, Z5, Z5
+	VPANDD          Z3, Z5, Z5
+	VPSUBD          Z4, Z5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          Z7, Z5, Z5
+	VMOVDQU32       Z5, 2496(DX)
+	VPSRLD          $0x04, Z8, Z5
+	VPANDD          Z2, Z5, Z5
+	VPSRLD          $0x04, Z9, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSLLD          $0x04, Z8, Z8
+	VPORD           Z8, Z5, Z5
+	VPANDD          Z3, Z5, Z8
+	VPSUBD          Z4, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z7, Z8, Z8
+	VMOVDQU32       Z8, 2816(DX)
+	VPSRLD          $0x08, Z5, Z8
+	VPANDD          Z3, Z8, Z8
+	VPSUBD          Z4, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z7, Z8, Z8
+	VMOVDQU32       Z8, 3136(DX)
+	VPSRLD          $0x10, Z5, Z8
+	VPANDD          Z3, Z8, Z8
+	VPSUBD          Z4, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z7, Z8, Z8
+	VMOVDQU32       Z8, 3456(DX)
+	VPSRLD          $0x18, Z5, Z5
+	VPANDD          Z3, Z5, Z5
+	VPSUBD          Z4, Z5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          Z7, Z5, Z5
+	VMOVDQU32       Z5, 3776(DX)
+	VPSRLD          $0x04, Z6, Z5
+	VPANDD          Z2, Z5, Z5
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSLLD          $0x04, Z6, Z6
+	VPORD           Z6, Z5, Z5
+	VPANDD          Z3, Z5, Z6
+	VPSUBD          Z4, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          Z7, Z6, Z6
+	VMOVDQU32       Z6, 4096(DX)
+	VPSRLD          $0x08, Z5, Z6
+	VPANDD          Z3, Z6, Z6
+	VPSUBD          Z4, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          Z7, Z6, Z6
+	VMOVDQU32       Z6, 4416(DX)
+	VPSRLD          $0x10, Z5, Z6
+	VPANDD          Z3, Z6, Z6
+	VPSUBD          Z4, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          Z7, Z6, Z6
+	VMOVDQU32       Z6, 4736(DX)
+	VPSRLD          $0x18, Z5, Z5
+	VPANDD          Z3, Z5, Z5
+	VPSUBD          Z4, Z5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          Z7, Z5, Z5
+	VMOVDQU32       Z5, 5056(DX)
+	VBROADCASTI32X4 32(SI), Z5
+	VINSERTI32X4    $0x01, 32(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 32(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 32(R9), Z5, Z5
+	VBROADCASTI32X4 32(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 32(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 32(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 32(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 32(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 32(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 32(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 32(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 32(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 32(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 32(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 32(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VBROADCASTI32X4 (SI), Z7
+	VINSERTI32X4    $0x01, (DI), Z7, Z7
+	VINSERTI32X4    $0x02, (R8), Z7, Z7
+	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*1), Z10
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z10, Z10
+	VBROADCASTI32X4 (SI)(AX*2), Z11
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z11, Z11
+	VBROADCASTI32X4 (SI)(CX*1), Z12
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z12, Z12
+	VPUNPCKLDQ      Z10, Z7, Z13
+	VPUNPCKHDQ      Z10, Z7, Z7
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z7, Z13
+	VPUNPCKHQDQ     Z11, Z7, Z7
+	VPANDD          Z0, Z8, Z11
+	VPSLLD          $0x02, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, (DX)
+	VPANDD          Z0, Z6, Z11
+	VPSLLD          $0x02, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 64(DX)
+	VPANDD          Z0, Z9, Z11
+	VPSLLD          $0x02, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 128(DX)
+	VPANDD          Z0, Z5, Z11
+	VPSLLD          $0x02, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 192(DX)
+	VPSRLD          $0x02, Z8, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSLLD          $0x01, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 640(DX)
+	VPSRLD          $0x02, Z6, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSLLD          $0x01, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 704(DX)
+	VPSRLD          $0x02, Z9, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSLLD          $0x01, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 768(DX)
+	VPSRLD          $0x02, Z5, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSLLD          $0x01, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 832(DX)
+	VPSRLD          $0x04, Z8, Z11
+	VPANDD          Z0, Z11, Z11
+	VPANDD          Z1, Z12, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1280(DX)
+	VPSRLD          $0x04, Z6, Z11
+	VPANDD          Z0, Z11, Z11
+	VPANDD          Z1, Z10, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1344(DX)
+	VPSRLD          $0x04, Z9, Z11
+	VPANDD          Z0, Z11, Z11
+	VPANDD          Z1, Z13, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1408(DX)
+	VPSRLD          $0x04, Z5, Z11
+	VPANDD          Z0, Z11, Z11
+	VPANDD          Z1, Z7, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1472(DX)
+	VPSRLD          $0x06, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSRLD          $0x01, Z12, Z11
+	VPANDD          Z1, Z11, Z11
+	VPORD           Z11, Z8, Z8
+	VMOVDQU32       Z8, 1920(DX)
+	VPSRLD          $0x06, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x01, Z10, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z6, Z6
+	VMOVDQU32       Z6, 1984(DX)
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x01, Z13, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z6, Z6
+	VMOVDQU32       Z6, 2048(DX)
+	VPSRLD          $0x06, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSRLD          $0x01, Z7, Z6
+	VPANDD          Z1, Z6, Z6
+	VPORD           Z6, Z5, Z5
+	VMOVDQU32       Z5, 2112(DX)
+	VBROADCASTI32X4 48(SI), Z5
+	VINSERTI32X4    $0x01, 48(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 48(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 48(R9), Z5, Z5
+	VBROADCASTI32X4 48(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 48(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 48(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 48(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 48(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 48(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 48(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 48(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 48(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 48(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 48(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 48(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VBROADCASTI32X4 16(SI), Z7
+	VINSERTI32X4    $0x01, 16(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 16(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 16(R9), Z7, Z7
+	VBROADCASTI32X4 16(SI)(AX*1), Z10
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z10, Z10
+	VBROADCASTI32X4 16(SI)(AX*2), Z11
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z11, Z11
+	VBROADCASTI32X4 16(SI)(CX*1), Z12
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z12, Z12
+	VPUNPCKLDQ      Z10, Z7, Z13
+	VPUNPCKHDQ      Z10, Z7, Z7
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z7, Z13
+	VPUNPCKHQDQ     Z11, Z7, Z7
+	VPANDD          Z0, Z8, Z11
+	VPSLLD          $0x02, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 320(DX)
+	VPANDD          Z0, Z6, Z11
+	VPSLLD          $0x02, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 384(DX)
+	VPANDD          Z0, Z9, Z11
+	VPSLLD          $0x02, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 448(DX)
+	VPANDD          Z0, Z5, Z11
+	VPSLLD          $0x02, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 512(DX)
+	VPSRLD          $0x02, Z8, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSLLD          $0x01, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 960(DX)
+	VPSRLD          $0x02, Z6, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSLLD          $0x01, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1024(DX)
+	VPSRLD          $0x02, Z9, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSLLD          $0x01, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1088(DX)
+	VPSRLD          $0x02, Z5, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSLLD          $0x01, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1152(DX)
+	VPSRLD          $0x04, Z8, Z11
+	VPANDD          Z0, Z11, Z11
+	VPANDD          Z1, Z12, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1600(DX)
+	VPSRLD          $0x04, Z6, Z11
+	VPANDD          Z0, Z11, Z11
+	VPANDD          Z1, Z10, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1664(DX)
+	VPSRLD          $0x04, Z9, Z11
+	VPANDD          Z0, Z11, Z11
+	VPANDD          Z1, Z13, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1728(DX)
+	VPSRLD          $0x04, Z5, Z11
+	VPANDD          Z0, Z11, Z11
+	VPANDD          Z1, Z7, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 1792(DX)
+	VPSRLD          $0x06, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSRLD          $0x01, Z12, Z11
+	VPANDD          Z1, Z11, Z11
+	VPORD           Z11, Z8, Z8
+	VMOVDQU32       Z8, 2240(DX)
+	VPSRLD          $0x06, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x01, Z10, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z6, Z6
+	VMOVDQU32       Z6, 2304(DX)
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x01, Z13, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z6, Z6
+	VMOVDQU32       Z6, 2368(DX)
+	VPSRLD          $0x06, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSRLD          $0x01, Z7, Z6
+	VPANDD          Z1, Z6, Z6
+	VPORD           Z6, Z5, Z5
+	VMOVDQU32       Z5, 2432(DX)
+	VBROADCASTI32X4 64(SI), Z5
+	VINSERTI32X4    $0x01, 64(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 64(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 64(R9), Z5, Z5
+	VBROADCASTI32X4 64(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 64(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 64(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 64(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 64(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 64(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 64(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 64(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 64(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 64(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 64(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 64(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VBROADCASTI32X4 (SI), Z7
+	VINSERTI32X4    $0x01, (DI), Z7, Z7
+	VINSERTI32X4    $0x02, (R8), Z7, Z7
+	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*1), Z10
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z10, Z10
+	VBROADCASTI32X4 (SI)(AX*2), Z11
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z11, Z11
+	VBROADCASTI32X4 (SI)(CX*1), Z12
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z12, Z12
+	VPUNPCKLDQ      Z10, Z7, Z13
+	VPUNPCKHDQ      Z10, Z7, Z7
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z7, Z13
+	VPUNPCKHQDQ     Z11, Z7, Z7
+	VPANDD          Z0, Z8, Z11
+	VPSRLD          $0x02, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 2560(DX)
+	VPANDD          Z0, Z6, Z11
+	VPSRLD          $0x02, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 2624(DX)
+	VPANDD          Z0, Z9, Z11
+	VPSRLD          $0x02, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 2688(DX)
+	VPANDD          Z0, Z5, Z11
+	VPSRLD          $0x02, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 2752(DX)
+	VPSRLD          $0x02, Z8, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x03, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3200(DX)
+	VPSRLD          $0x02, Z6, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x03, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3264(DX)
+	VPSRLD          $0x02, Z9, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x03, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3328(DX)
+	VPSRLD          $0x02, Z5, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x03, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3392(DX)
+	VPSRLD          $0x04, Z8, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x04, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3840(DX)
+	VPSRLD          $0x04, Z6, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x04, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3904(DX)
+	VPSRLD          $0x04, Z9, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x04, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3968(DX)
+	VPSRLD          $0x04, Z5, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x04, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 4032(DX)
+	VPSRLD          $0x06, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSRLD          $0x05, Z12, Z11
+	VPANDD          Z1, Z11, Z11
+	VPORD           Z11, Z8, Z8
+	VMOVDQU32       Z8, 4480(DX)
+	VPSRLD          $0x06, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x05, Z10, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z6, Z6
+	VMOVDQU32       Z6, 4544(DX)
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x05, Z13, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z6, Z6
+	VMOVDQU32       Z6, 4608(DX)
+	VPSRLD          $0x06, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSRLD          $0x05, Z7, Z6
+	VPANDD          Z1, Z6, Z6
+	VPORD           Z6, Z5, Z5
+	VMOVDQU32       Z5, 4672(DX)
+	VBROADCASTI32X4 80(SI), Z5
+	VINSERTI32X4    $0x01, 80(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 80(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 80(R9), Z5, Z5
+	VBROADCASTI32X4 80(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 80(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 80(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 80(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 80(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 80(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 80(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 80(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 80(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 80(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 80(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 80(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VBROADCASTI32X4 16(SI), Z7
+	VINSERTI32X4    $0x01, 16(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 16(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 16(R9), Z7, Z7
+	VBROADCASTI32X4 16(SI)(AX*1), Z10
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z10, Z10
+	VBROADCASTI32X4 16(SI)(AX*2), Z11
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z11, Z11
+	VBROADCASTI32X4 16(SI)(CX*1), Z12
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z12, Z12
+	VPUNPCKLDQ      Z10, Z7, Z13
+	VPUNPCKHDQ      Z10, Z7, Z7
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z7, Z13
+	VPUNPCKHQDQ     Z11, Z7, Z7
+	VPANDD          Z0, Z8, Z11
+	VPSRLD          $0x02, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 2880(DX)
+	VPANDD          Z0, Z6, Z11
+	VPSRLD          $0x02, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 2944(DX)
+	VPANDD          Z0, Z9, Z11
+	VPSRLD          $0x02, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3008(DX)
+	VPANDD          Z0, Z5, Z11
+	VPSRLD          $0x02, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3072(DX)
+	VPSRLD          $0x02, Z8, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x03, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3520(DX)
+	VPSRLD          $0x02, Z6, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x03, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3584(DX)
+	VPSRLD          $0x02, Z9, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x03, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3648(DX)
+	VPSRLD          $0x02, Z5, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x03, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 3712(DX)
+	VPSRLD          $0x04, Z8, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x04, Z12, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 4160(DX)
+	VPSRLD          $0x04, Z6, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x04, Z10, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 4224(DX)
+	VPSRLD          $0x04, Z9, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x04, Z13, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 4288(DX)
+	VPSRLD          $0x04, Z5, Z11
+	VPANDD          Z0, Z11, Z11
+	VPSRLD          $0x04, Z7, Z14
+	VPANDD          Z1, Z14, Z14
+	VPORD           Z14, Z11, Z11
+	VMOVDQU32       Z11, 4352(DX)
+	VPSRLD          $0x06, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSRLD          $0x05, Z12, Z11
+	VPANDD          Z1, Z11, Z11
+	VPORD           Z11, Z8, Z8
+	VMOVDQU32       Z8, 4800(DX)
+	VPSRLD          $0x06, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x05, Z10, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z6, Z6
+	VMOVDQU32       Z6, 4864(DX)
+	VPSRLD          $0x06, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x05, Z13, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z6, Z6
+	VMOVDQU32       Z6, 4928(DX)
+	VPSRLD          $0x06, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSRLD          $0x05, Z7, Z6
+	VPANDD          Z1, Z6, Z6
+	VPORD           Z6, Z5, Z5
+	VMOVDQU32       Z5, 4992(DX)
+	ADDQ            $0x00001400, DX
+	ADDQ            $0x0000006e, SI
+	ADDQ            $0x0000006e, DI
+	ADDQ            $0x0000006e, R8
+	ADDQ            $0x0000006e, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+DATA word04040404<>+0(SB)/4, $0x04040404
+GLOBL word04040404<>(SB), RODATA|NOPTR, $4
+
+DATA word00000020<>+0(SB)/4, $0x00000020
+GLOBL word00000020<>(SB), RODATA|NOPTR, $4
+
+// func avx512DotQ3_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ3_K(SB), NOSPLIT, $0-120
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPXORD       Z1, Z1, Z1
+	VPBROADCASTD word03030303<>+0(SB), Z2
+	VPBROADCASTD word04040404<>+0(SB), Z3
+	VPBROADCASTD word0f0f0f0f<>+0(SB), Z4
+	VPBROADCASTD word000000ff<>+0(SB), Z5
+	VPBROADCASTD word00000020<>+0(SB), Z6
+	MOVQ         ahead+112(FP), R11
+	MOVQ         w_base+24(FP), BX
+	ADDQ         BX, R11
+	MOVQ         dst_base+80(FP), R12
+	MOVQ         x_base+56(FP), R10
+	VPXORD       Z0, Z0, Z0
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+104(FP), BX
+
+block:
+	VBROADCASTI32X4 94(SI), Z7
+	VINSERTI32X4    $0x01, 94(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 94(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 94(R9), Z7, Z7
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 94(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 94(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 94(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 94(R9)(AX*1), Z8, Z8
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 94(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 94(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 94(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 94(R9)(AX*2), Z9, Z9
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	VBROADCASTI32X4 94(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 94(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 94(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 94(R9)(CX*1), Z10, Z10
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
+	VPUNPCKLDQ      Z8, Z7, Z11
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLQDQ     Z8, Z11, Z10
+	VPUNPCKHQDQ     Z8, Z11, Z8
+	VPUNPCKLQDQ     Z9, Z7, Z11
+	VPUNPCKHQDQ     Z9, Z7, Z7
+	VPSRLD          $0x10, Z7, Z9
+	VPMOVDW         Z9, Y9
+	VCVTPH2PS       Y9, Z9
+	VPSRLD          $0x10, Z10, Z10
+	VPSLLD          $0x10, Z8, Z12
+	VPORD           Z12, Z10, Z10
+	VPSRLD          $0x10, Z8, Z8
+	VPSLLD          $0x10, Z11, Z12
+	VPORD           Z12, Z8, Z8
+	VPSRLD          $0x10, Z11, Z11
+	VPSLLD          $0x10, Z7, Z7
+	VPORD           Z7, Z11, Z11
+	VPANDD          Z4, Z10, Z7
+	VPANDD          Z2, Z11, Z12
+	VPSLLD          $0x04, Z12, Z12
+	VPORD           Z12, Z7, Z7
+	VPANDD          Z5, Z7, Z12
+	VPSUBD          Z6, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z9, Z12, Z12
+	VMOVDQU32       Z12, 256(DX)
+	VPSRLD          $0x08, Z7, Z12
+	VPANDD          Z5, Z12, Z12
+	VPSUBD          Z6, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z9, Z12, Z12
+	VMOVDQU32       Z12, 576(DX)
+	VPSRLD          $0x10, Z7, Z12
+	VPANDD          Z5, Z12, Z12
+	VPSUBD          Z6, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z9, Z12, Z12
+	VMOVDQU32       Z12, 896(DX)
+	VPSRLD          $0x18, Z7, Z7
+	VPANDD          Z5, Z7, Z7
+	VPSUBD          Z6, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z9, Z7, Z7
+	VMOVDQU32       Z7, 1216(DX)
+	VPANDD          Z4, Z8, Z7
+	VPSRLD          $0x02, Z11, Z12
+	VPANDD          Z2, Z12, Z12
+	VPSLLD          $0x04, Z12, Z12
+	VPORD           Z12, Z7, Z7
+	VPANDD          Z5, Z7, Z12
+	VPSUBD          Z6, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z9, Z12, Z12
+	VMOVDQU32       Z12, 1536(DX)
+	VPSRLD          $0x08, Z7, Z12
+	VPANDD          Z5, Z12, Z12
+	VPSUBD          Z6, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z9, Z12, Z12
+	VMOVDQU32       Z12, 1856(DX)
+	VPSRLD          $0x10, Z7, Z12
+	VPANDD          Z5, Z12, Z12
+	VPSUBD          Z6, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z9, Z12, Z12
+	VMOVDQU32       Z12, 2176(DX)
+	VPSRLD          $0x18, Z7, Z7
+	VPANDD          Z5, Z7, Z7
+	VPSUBD          Z6, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z9, Z7, Z7
+	VMOVDQU32       Z7, 2496(DX)
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z4, Z7, Z7
+	VPSRLD          $0x04, Z11, Z10
+	VPANDD          Z2, Z10, Z10
+	VPSLLD          $0x04, Z10, Z10
+	VPORD           Z10, Z7, Z7
+	VPANDD          Z5, Z7, Z10
+	VPSUBD          Z6, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z9, Z10, Z10
+	VMOVDQU32       Z10, 2816(DX)
+	VPSRLD          $0x08, Z7, Z10
+	VPANDD          Z5, Z10, Z10
+	VPSUBD          Z6, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z9, Z10, Z10
+	VMOVDQU32       Z10, 3136(DX)
+	VPSRLD          $0x10, Z7, Z10
+	VPANDD          Z5, Z10, Z10
+	VPSUBD          Z6, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z9, Z10, Z10
+	VMOVDQU32       Z10, 3456(DX)
+	VPSRLD          $0x18, Z7, Z7
+	VPANDD          Z5, Z7, Z7
+	VPSUBD          Z6, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z9, Z7, Z7
+	VMOVDQU32       Z7, 3776(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z4, Z7, Z7
+	VPSRLD          $0x06, Z11, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSLLD          $0x04, Z8, Z8
+	VPORD           Z8, Z7, Z7
+	VPANDD          Z5, Z7, Z8
+	VPSUBD          Z6, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z9, Z8, Z8
+	VMOVDQU32       Z8, 4096(DX)
+	VPSRLD          $0x08, Z7, Z8
+	VPANDD          Z5, Z8, Z8
+	VPSUBD          Z6, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z9, Z8, Z8
+	VMOVDQU32       Z8, 4416(DX)
+	VPSRLD          $0x10, Z7, Z8
+	VPANDD          Z5, Z8, Z8
+	VPSUBD          Z6, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z9, Z8, Z8
+	VMOVDQU32       Z8, 4736(DX)
+	VPSRLD          $0x18, Z7, Z7
+	VPANDD          Z5, Z7, Z7
+	VPSUBD          Z6, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z9, Z7, Z7
+	VMOVDQU32       Z7, 5056(DX)
+	VBROADCASTI32X4 32(SI), Z7
+	VINSERTI32X4    $0x01, 32(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 32(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 32(R9), Z7, Z7
+	PREFETCHT0      512(R11)
+	PREFETCHT0      576(R11)
+	VBROADCASTI32X4 32(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 32(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 32(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 32(R9)(AX*1), Z8, Z8
+	PREFETCHT0      640(R11)
+	PREFETCHT0      704(R11)
+	VBROADCASTI32X4 32(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 32(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 32(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 32(R9)(AX*2), Z9, Z9
+	PREFETCHT0      768(R11)
+	PREFETCHT0      832(R11)
+	VBROADCASTI32X4 32(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 32(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 32(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 32(R9)(CX*1), Z10, Z10
+	PREFETCHT0      896(R11)
+	PREFETCHT0      960(R11)
+	VBROADCASTI32X4 (SI), Z11
+	VINSERTI32X4    $0x01, (DI), Z11, Z11
+	VINSERTI32X4    $0x02, (R8), Z11, Z11
+	VINSERTI32X4    $0x03, (R9), Z11, Z11
+	PREFETCHT0      1024(R11)
+	PREFETCHT0      1088(R11)
+	VBROADCASTI32X4 (SI)(AX*1), Z12
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z12, Z12
+	PREFETCHT0      1152(R11)
+	PREFETCHT0      1216(R11)
+	VBROADCASTI32X4 (SI)(AX*2), Z13
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z13, Z13
+	PREFETCHT0      1280(R11)
+	PREFETCHT0      1344(R11)
+	VBROADCASTI32X4 (SI)(CX*1), Z14
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z14, Z14
+	PREFETCHT0      1408(R11)
+	PREFETCHT0      1472(R11)
+	VPANDD          Z2, Z7, Z15
+	VPSLLD          $0x02, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 (R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPANDD          Z2, Z8, Z15
+	VPSLLD          $0x02, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPANDD          Z2, Z9, Z15
+	VPSLLD          $0x02, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPANDD          Z2, Z10, Z15
+	VPSLLD          $0x02, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    36(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, (DX)
+	VPSRLD          $0x02, Z7, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSLLD          $0x01, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 44(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPSRLD          $0x02, Z8, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSLLD          $0x01, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPSRLD          $0x02, Z9, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSLLD          $0x01, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPSRLD          $0x02, Z10, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSLLD          $0x01, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    80(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 640(DX)
+	VPSRLD          $0x04, Z7, Z15
+	VPANDD          Z2, Z15, Z15
+	VPANDD          Z3, Z11, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 88(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPSRLD          $0x04, Z8, Z15
+	VPANDD          Z2, Z15, Z15
+	VPANDD          Z3, Z12, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPSRLD          $0x04, Z9, Z15
+	VPANDD          Z2, Z15, Z15
+	VPANDD          Z3, Z13, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPSRLD          $0x04, Z10, Z15
+	VPANDD          Z2, Z15, Z15
+	VPANDD          Z3, Z14, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    124(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 1280(DX)
+	VPSRLD          $0x06, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x01, Z11, Z11
+	VPANDD          Z3, Z11, Z11
+	VPORD           Z11, Z7, Z7
+	VBROADCASTI32X4 132(R10), Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x06, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x01, Z12, Z8
+	VPANDD          Z3, Z8, Z8
+	VPORD           Z8, Z7, Z7
+	VMOVDQA32       Z1, Z8
+	VPDPBUSD        Z11, Z7, Z8
+	VPSRLD          $0x06, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x01, Z13, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z7, Z9
+	VPSRLD          $0x06, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x01, Z14, Z10
+	VPANDD          Z3, Z10, Z10
+	VPORD           Z10, Z7, Z7
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z11, Z7, Z10
+	VPUNPCKLDQ      Z8, Z15, Z7
+	VPUNPCKHDQ      Z8, Z15, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    168(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 1920(DX)
+	VBROADCASTI32X4 48(SI), Z7
+	VINSERTI32X4    $0x01, 48(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 48(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 48(R9), Z7, Z7
+	PREFETCHT0      1536(R11)
+	PREFETCHT0      1600(R11)
+	VBROADCASTI32X4 48(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 48(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 48(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 48(R9)(AX*1), Z8, Z8
+	PREFETCHT0      1664(R11)
+	PREFETCHT0      1728(R11)
+	VBROADCASTI32X4 48(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 48(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 48(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 48(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 48(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 48(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 48(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 48(R9)(CX*1), Z10, Z10
+	VBROADCASTI32X4 16(SI), Z11
+	VINSERTI32X4    $0x01, 16(DI), Z11, Z11
+	VINSERTI32X4    $0x02, 16(R8), Z11, Z11
+	VINSERTI32X4    $0x03, 16(R9), Z11, Z11
+	VBROADCASTI32X4 16(SI)(AX*1), Z12
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z12, Z12
+	VBROADCASTI32X4 16(SI)(AX*2), Z13
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z13, Z13
+	VBROADCASTI32X4 16(SI)(CX*1), Z14
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z14, Z14
+	VPANDD          Z2, Z7, Z15
+	VPSLLD          $0x02, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 16(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPANDD          Z2, Z8, Z15
+	VPSLLD          $0x02, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPANDD          Z2, Z9, Z15
+	VPSLLD          $0x02, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPANDD          Z2, Z10, Z15
+	VPSLLD          $0x02, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    40(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 320(DX)
+	VPSRLD          $0x02, Z7, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSLLD          $0x01, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 60(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPSRLD          $0x02, Z8, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSLLD          $0x01, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPSRLD          $0x02, Z9, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSLLD          $0x01, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPSRLD          $0x02, Z10, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSLLD          $0x01, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    84(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 960(DX)
+	VPSRLD          $0x04, Z7, Z15
+	VPANDD          Z2, Z15, Z15
+	VPANDD          Z3, Z11, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 104(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPSRLD          $0x04, Z8, Z15
+	VPANDD          Z2, Z15, Z15
+	VPANDD          Z3, Z12, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPSRLD          $0x04, Z9, Z15
+	VPANDD          Z2, Z15, Z15
+	VPANDD          Z3, Z13, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPSRLD          $0x04, Z10, Z15
+	VPANDD          Z2, Z15, Z15
+	VPANDD          Z3, Z14, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    128(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 1600(DX)
+	VPSRLD          $0x06, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x01, Z11, Z11
+	VPANDD          Z3, Z11, Z11
+	VPORD           Z11, Z7, Z7
+	VBROADCASTI32X4 148(R10), Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x06, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x01, Z12, Z8
+	VPANDD          Z3, Z8, Z8
+	VPORD           Z8, Z7, Z7
+	VMOVDQA32       Z1, Z8
+	VPDPBUSD        Z11, Z7, Z8
+	VPSRLD          $0x06, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x01, Z13, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z7, Z9
+	VPSRLD          $0x06, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x01, Z14, Z10
+	VPANDD          Z3, Z10, Z10
+	VPORD           Z10, Z7, Z7
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z11, Z7, Z10
+	VPUNPCKLDQ      Z8, Z15, Z7
+	VPUNPCKHDQ      Z8, Z15, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    172(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 2240(DX)
+	VBROADCASTI32X4 64(SI), Z7
+	VINSERTI32X4    $0x01, 64(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 64(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 64(R9), Z7, Z7
+	VBROADCASTI32X4 64(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 64(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 64(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 64(R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 64(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 64(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 64(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 64(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 64(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 64(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 64(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 64(R9)(CX*1), Z10, Z10
+	VBROADCASTI32X4 (SI), Z11
+	VINSERTI32X4    $0x01, (DI), Z11, Z11
+	VINSERTI32X4    $0x02, (R8), Z11, Z11
+	VINSERTI32X4    $0x03, (R9), Z11, Z11
+	VBROADCASTI32X4 (SI)(AX*1), Z12
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z12, Z12
+	VBROADCASTI32X4 (SI)(AX*2), Z13
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z13, Z13
+	VBROADCASTI32X4 (SI)(CX*1), Z14
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z14, Z14
+	VPANDD          Z2, Z7, Z15
+	VPSRLD          $0x02, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 176(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPANDD          Z2, Z8, Z15
+	VPSRLD          $0x02, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPANDD          Z2, Z9, Z15
+	VPSRLD          $0x02, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPANDD          Z2, Z10, Z15
+	VPSRLD          $0x02, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    212(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 2560(DX)
+	VPSRLD          $0x02, Z7, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x03, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 220(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPSRLD          $0x02, Z8, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x03, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPSRLD          $0x02, Z9, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x03, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPSRLD          $0x02, Z10, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x03, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    256(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 3200(DX)
+	VPSRLD          $0x04, Z7, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x04, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 264(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPSRLD          $0x04, Z8, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x04, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPSRLD          $0x04, Z9, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x04, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPSRLD          $0x04, Z10, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x04, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    300(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 3840(DX)
+	VPSRLD          $0x06, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x05, Z11, Z11
+	VPANDD          Z3, Z11, Z11
+	VPORD           Z11, Z7, Z7
+	VBROADCASTI32X4 308(R10), Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x06, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x05, Z12, Z8
+	VPANDD          Z3, Z8, Z8
+	VPORD           Z8, Z7, Z7
+	VMOVDQA32       Z1, Z8
+	VPDPBUSD        Z11, Z7, Z8
+	VPSRLD          $0x06, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x05, Z13, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z7, Z9
+	VPSRLD          $0x06, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x05, Z14, Z10
+	VPANDD          Z3, Z10, Z10
+	VPORD           Z10, Z7, Z7
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z11, Z7, Z10
+	VPUNPCKLDQ      Z8, Z15, Z7
+	VPUNPCKHDQ      Z8, Z15, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    344(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 4480(DX)
+	VBROADCASTI32X4 80(SI), Z7
+	VINSERTI32X4    $0x01, 80(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 80(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 80(R9), Z7, Z7
+	VBROADCASTI32X4 80(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 80(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 80(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 80(R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 80(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 80(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 80(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 80(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 80(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 80(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 80(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 80(R9)(CX*1), Z10, Z10
+	VBROADCASTI32X4 16(SI), Z11
+	VINSERTI32X4    $0x01, 16(DI), Z11, Z11
+	VINSERTI32X4    $0x02, 16(R8), Z11, Z11
+	VINSERTI32X4    $0x03, 16(R9), Z11, Z11
+	VBROADCASTI32X4 16(SI)(AX*1), Z12
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z12, Z12
+	VBROADCASTI32X4 16(SI)(AX*2), Z13
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z13, Z13
+	VBROADCASTI32X4 16(SI)(CX*1), Z14
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z14, Z14
+	VPANDD          Z2, Z7, Z15
+	VPSRLD          $0x02, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 192(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPANDD          Z2, Z8, Z15
+	VPSRLD          $0x02, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPANDD          Z2, Z9, Z15
+	VPSRLD          $0x02, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPANDD          Z2, Z10, Z15
+	VPSRLD          $0x02, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    216(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 2880(DX)
+	VPSRLD          $0x02, Z7, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x03, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 236(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPSRLD          $0x02, Z8, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x03, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPSRLD          $0x02, Z9, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x03, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPSRLD          $0x02, Z10, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x03, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    260(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 3520(DX)
+	VPSRLD          $0x04, Z7, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x04, Z11, Z16
+	VPANDD          Z3, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VBROADCASTI32X4 280(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z15, Z17
+	VPSRLD          $0x04, Z8, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x04, Z12, Z18
+	VPANDD          Z3, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z16, Z15, Z18
+	VPSRLD          $0x04, Z9, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x04, Z13, Z19
+	VPANDD          Z3, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z16, Z15, Z19
+	VPSRLD          $0x04, Z10, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSRLD          $0x04, Z14, Z20
+	VPANDD          Z3, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z16, Z15, Z20
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    304(R10), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 4160(DX)
+	VPSRLD          $0x06, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x05, Z11, Z11
+	VPANDD          Z3, Z11, Z11
+	VPORD           Z11, Z7, Z7
+	VBROADCASTI32X4 324(R10), Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x06, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x05, Z12, Z8
+	VPANDD          Z3, Z8, Z8
+	VPORD           Z8, Z7, Z7
+	VMOVDQA32       Z1, Z8
+	VPDPBUSD        Z11, Z7, Z8
+	VPSRLD          $0x06, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x05, Z13, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z7, Z9
+	VPSRLD          $0x06, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x05, Z14, Z10
+	VPANDD          Z3, Z10, Z10
+	VPORD           Z10, Z7, Z7
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z11, Z7, Z10
+	VPUNPCKLDQ      Z8, Z15, Z7
+	VPUNPCKHDQ      Z8, Z15, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    348(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 4800(DX)
+	VBROADCASTSS    32(R10), Z7
+	VMULPS          256(DX), Z7, Z7
+	VFMADD231PS     (DX), Z7, Z0
+	VBROADCASTSS    32(R10), Z7
+	VMULPS          576(DX), Z7, Z7
+	VFMADD231PS     320(DX), Z7, Z0
+	VBROADCASTSS    76(R10), Z7
+	VMULPS          896(DX), Z7, Z7
+	VFMADD231PS     640(DX), Z7, Z0
+	VBROADCASTSS    76(R10), Z7
+	VMULPS          1216(DX), Z7, Z7
+	VFMADD231PS     960(DX), Z7, Z0
+	VBROADCASTSS    120(R10), Z7
+	VMULPS          1536(DX), Z7, Z7
+	VFMADD231PS     1280(DX), Z7, Z0
+	VBROADCASTSS    120(R10), Z7
+	VMULPS          1856(DX), Z7, Z7
+	VFMADD231PS     1600(DX), Z7, Z0
+	VBROADCASTSS    164(R10), Z7
+	VMULPS          2176(DX), Z7, Z7
+	VFMADD231PS     1920(DX), Z7, Z0
+	VBROADCASTSS    164(R10), Z7
+	VMULPS          2496(DX), Z7, Z7
+	VFMADD231PS     2240(DX), Z7, Z0
+	VBROADCASTSS    208(R10), Z7
+	VMULPS          2816(DX), Z7, Z7
+	VFMADD231PS     2560(DX), Z7, Z0
+	VBROADCASTSS    208(R10), Z7
+	VMULPS          3136(DX), Z7, Z7
+	VFMADD231PS     2880(DX), Z7, Z0
+	VBROADCASTSS    252(R10), Z7
+	VMULPS          3456(DX), Z7, Z7
+	VFMADD231PS     3200(DX), Z7, Z0
+	VBROADCASTSS    252(R10), Z7
+	VMULPS          3776(DX), Z7, Z7
+	VFMADD231PS     3520(DX), Z7, Z0
+	VBROADCASTSS    296(R10), Z7
+	VMULPS          4096(DX), Z7, Z7
+	VFMADD231PS     3840(DX), Z7, Z0
+	VBROADCASTSS    296(R10), Z7
+	VMULPS          4416(DX), Z7, Z7
+	VFMADD231PS     4160(DX), Z7, Z0
+	VBROADCASTSS    340(R10), Z7
+	VMULPS          4736(DX), Z7, Z7
+	VFMADD231PS     4480(DX), Z7, Z0
+	VBROADCASTSS    340(R10), Z7
+	VMULPS          5056(DX), Z7, Z7
+	VFMADD231PS     4800(DX), Z7, Z0
+	ADDQ            $0x00000160, R10
+	ADDQ            $0x000006e0, R11
+	ADDQ            $0x0000006e, SI
+	ADDQ            $0x0000006e, DI
+	ADDQ            $0x0000006e, R8
+	ADDQ            $0x0000006e, R9
 	DECQ            BX
 	JNZ             block
 	VMOVUPS         Z0, (R12)
@@ -3273,17 +7468,11 @@ block:
 	VZEROUPPER
 	RET
 
-DATA word000000ff<>+0(SB)/4, $0x000000ff
-GLOBL word000000ff<>(SB), RODATA|NOPTR, $4
-
 DATA word3f3f3f3f<>+0(SB)/4, $0x3f3f3f3f
 GLOBL word3f3f3f3f<>(SB), RODATA|NOPTR, $4
 
 DATA word30303030<>+0(SB)/4, $0x30303030
 GLOBL word30303030<>(SB), RODATA|NOPTR, $4
-
-DATA word80000000<>+0(SB)/4, $0x80000000
-GLOBL word80000000<>(SB), RODATA|NOPTR, $4
 
 // func avx512DotQ4_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
@@ -3902,6 +8091,1609 @@ block:
 	ADDQ            $0x00000090, DI
 	ADDQ            $0x00000090, R8
 	ADDQ            $0x00000090, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ5_K(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·avx512UnpackQ5_K(SB), NOSPLIT, $0-64
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPBROADCASTD word0f0f0f0f<>+0(SB), Z0
+	VPBROADCASTD word000000ff<>+0(SB), Z1
+	VPBROADCASTD word3f3f3f3f<>+0(SB), Z2
+	VPBROADCASTD word30303030<>+0(SB), Z3
+	VPBROADCASTD word80000000<>+0(SB), Z4
+	VPBROADCASTD word10101010<>+0(SB), Z5
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+56(FP), BX
+
+block:
+	VBROADCASTI32X4 (SI), Z6
+	VINSERTI32X4    $0x01, (DI), Z6, Z6
+	VINSERTI32X4    $0x02, (R8), Z6, Z6
+	VINSERTI32X4    $0x03, (R9), Z6, Z6
+	VBROADCASTI32X4 (SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 (SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z9, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
+	VPMOVDW         Z9, Y8
+	VCVTPH2PS       Y8, Z8
+	VPSRLD          $0x10, Z9, Z9
+	VPMOVDW         Z9, Y9
+	VCVTPH2PS       Y9, Z9
+	VPXORD          Z4, Z9, Z9
+	VPANDD          Z2, Z7, Z11
+	VPANDD          Z0, Z6, Z12
+	VPSRLD          $0x02, Z7, Z7
+	VPANDD          Z3, Z7, Z7
+	VPORD           Z7, Z12, Z12
+	VPANDD          Z2, Z10, Z7
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x02, Z10, Z10
+	VPANDD          Z3, Z10, Z10
+	VPORD           Z10, Z6, Z6
+	VPANDD          Z1, Z11, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z8, Z10, Z10
+	VMOVDQU32       Z10, 512(DX)
+	VPANDD          Z1, Z7, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z9, Z10, Z10
+	VMOVDQU32       Z10, 576(DX)
+	VPSRLD          $0x08, Z11, Z10
+	VPANDD          Z1, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z8, Z10, Z10
+	VMOVDQU32       Z10, 1152(DX)
+	VPSRLD          $0x08, Z7, Z10
+	VPANDD          Z1, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z9, Z10, Z10
+	VMOVDQU32       Z10, 1216(DX)
+	VPSRLD          $0x10, Z11, Z10
+	VPANDD          Z1, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z8, Z10, Z10
+	VMOVDQU32       Z10, 1792(DX)
+	VPSRLD          $0x10, Z7, Z10
+	VPANDD          Z1, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z9, Z10, Z10
+	VMOVDQU32       Z10, 1856(DX)
+	VPSRLD          $0x18, Z11, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          Z8, Z10, Z10
+	VMOVDQU32       Z10, 2432(DX)
+	VPSRLD          $0x18, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z9, Z7, Z7
+	VMOVDQU32       Z7, 2496(DX)
+	VPANDD          Z1, Z12, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z8, Z7, Z7
+	VMOVDQU32       Z7, 3072(DX)
+	VPANDD          Z1, Z6, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z9, Z7, Z7
+	VMOVDQU32       Z7, 3136(DX)
+	VPSRLD          $0x08, Z12, Z7
+	VPANDD          Z1, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z8, Z7, Z7
+	VMOVDQU32       Z7, 3712(DX)
+	VPSRLD          $0x08, Z6, Z7
+	VPANDD          Z1, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z9, Z7, Z7
+	VMOVDQU32       Z7, 3776(DX)
+	VPSRLD          $0x10, Z12, Z7
+	VPANDD          Z1, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z8, Z7, Z7
+	VMOVDQU32       Z7, 4352(DX)
+	VPSRLD          $0x10, Z6, Z7
+	VPANDD          Z1, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z9, Z7, Z7
+	VMOVDQU32       Z7, 4416(DX)
+	VPSRLD          $0x18, Z12, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z8, Z7, Z7
+	VMOVDQU32       Z7, 4992(DX)
+	VPSRLD          $0x18, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          Z9, Z6, Z6
+	VMOVDQU32       Z6, 5056(DX)
+	VBROADCASTI32X4 16(SI), Z6
+	VINSERTI32X4    $0x01, 16(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 16(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 16(R9), Z6, Z6
+	VBROADCASTI32X4 16(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 16(SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 16(SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z9, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
+	VBROADCASTI32X4 32(SI), Z8
+	VINSERTI32X4    $0x01, 32(DI), Z8, Z8
+	VINSERTI32X4    $0x02, 32(R8), Z8, Z8
+	VINSERTI32X4    $0x03, 32(R9), Z8, Z8
+	VBROADCASTI32X4 32(SI)(AX*1), Z11
+	VINSERTI32X4    $0x01, 32(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 32(R8)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 32(R9)(AX*1), Z11, Z11
+	VBROADCASTI32X4 32(SI)(AX*2), Z12
+	VINSERTI32X4    $0x01, 32(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 32(R8)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 32(R9)(AX*2), Z12, Z12
+	VBROADCASTI32X4 32(SI)(CX*1), Z13
+	VINSERTI32X4    $0x01, 32(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 32(R8)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 32(R9)(CX*1), Z13, Z13
+	VPUNPCKLDQ      Z11, Z8, Z14
+	VPUNPCKHDQ      Z11, Z8, Z8
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z14, Z13
+	VPUNPCKHQDQ     Z11, Z14, Z11
+	VPUNPCKLQDQ     Z12, Z8, Z14
+	VPUNPCKHQDQ     Z12, Z8, Z8
+	VBROADCASTI32X4 48(SI), Z12
+	VINSERTI32X4    $0x01, 48(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 48(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 48(R9), Z12, Z12
+	VBROADCASTI32X4 48(SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, 48(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 48(R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 48(R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 48(SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, 48(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 48(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 48(R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 48(SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, 48(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 48(R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 48(R9)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VPANDD          Z0, Z17, Z16
+	VPSLLD          $0x04, Z9, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, (DX)
+	VPANDD          Z0, Z15, Z16
+	VPSLLD          $0x04, Z7, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 64(DX)
+	VPANDD          Z0, Z18, Z16
+	VPSLLD          $0x04, Z10, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 128(DX)
+	VPANDD          Z0, Z12, Z16
+	VPSLLD          $0x04, Z6, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 192(DX)
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z0, Z16, Z16
+	VPSLLD          $0x03, Z9, Z17
+	VPANDD          Z5, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQU32       Z16, 640(DX)
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSLLD          $0x03, Z7, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 704(DX)
+	VPSRLD          $0x04, Z18, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSLLD          $0x03, Z10, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 768(DX)
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z0, Z12, Z12
+	VPSLLD          $0x03, Z6, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z12, Z12
+	VMOVDQU32       Z12, 832(DX)
+	VBROADCASTI32X4 64(SI), Z12
+	VINSERTI32X4    $0x01, 64(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 64(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 64(R9), Z12, Z12
+	VBROADCASTI32X4 64(SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, 64(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 64(R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 64(R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 64(SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, 64(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 64(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 64(R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 64(SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, 64(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 64(R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 64(R9)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VPANDD          Z0, Z17, Z16
+	VPSLLD          $0x04, Z13, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 256(DX)
+	VPANDD          Z0, Z15, Z16
+	VPSLLD          $0x04, Z11, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 320(DX)
+	VPANDD          Z0, Z18, Z16
+	VPSLLD          $0x04, Z14, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 384(DX)
+	VPANDD          Z0, Z12, Z16
+	VPSLLD          $0x04, Z8, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 448(DX)
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z0, Z16, Z16
+	VPSLLD          $0x03, Z13, Z17
+	VPANDD          Z5, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQU32       Z16, 896(DX)
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSLLD          $0x03, Z11, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 960(DX)
+	VPSRLD          $0x04, Z18, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSLLD          $0x03, Z14, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 1024(DX)
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z0, Z12, Z12
+	VPSLLD          $0x03, Z8, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z12, Z12
+	VMOVDQU32       Z12, 1088(DX)
+	VBROADCASTI32X4 80(SI), Z12
+	VINSERTI32X4    $0x01, 80(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 80(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 80(R9), Z12, Z12
+	VBROADCASTI32X4 80(SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, 80(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 80(R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 80(R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 80(SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, 80(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 80(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 80(R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 80(SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, 80(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 80(R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 80(R9)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VPANDD          Z0, Z17, Z16
+	VPSLLD          $0x02, Z9, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 1280(DX)
+	VPANDD          Z0, Z15, Z16
+	VPSLLD          $0x02, Z7, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 1344(DX)
+	VPANDD          Z0, Z18, Z16
+	VPSLLD          $0x02, Z10, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 1408(DX)
+	VPANDD          Z0, Z12, Z16
+	VPSLLD          $0x02, Z6, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 1472(DX)
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z0, Z16, Z16
+	VPSLLD          $0x01, Z9, Z17
+	VPANDD          Z5, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQU32       Z16, 1920(DX)
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSLLD          $0x01, Z7, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 1984(DX)
+	VPSRLD          $0x04, Z18, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSLLD          $0x01, Z10, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 2048(DX)
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z0, Z12, Z12
+	VPSLLD          $0x01, Z6, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z12, Z12
+	VMOVDQU32       Z12, 2112(DX)
+	VBROADCASTI32X4 96(SI), Z12
+	VINSERTI32X4    $0x01, 96(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 96(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 96(R9), Z12, Z12
+	VBROADCASTI32X4 96(SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, 96(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 96(R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 96(R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 96(SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, 96(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 96(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 96(R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 96(SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, 96(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 96(R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 96(R9)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VPANDD          Z0, Z17, Z16
+	VPSLLD          $0x02, Z13, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 1536(DX)
+	VPANDD          Z0, Z15, Z16
+	VPSLLD          $0x02, Z11, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 1600(DX)
+	VPANDD          Z0, Z18, Z16
+	VPSLLD          $0x02, Z14, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 1664(DX)
+	VPANDD          Z0, Z12, Z16
+	VPSLLD          $0x02, Z8, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 1728(DX)
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z0, Z16, Z16
+	VPSLLD          $0x01, Z13, Z17
+	VPANDD          Z5, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQU32       Z16, 2176(DX)
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSLLD          $0x01, Z11, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 2240(DX)
+	VPSRLD          $0x04, Z18, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSLLD          $0x01, Z14, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 2304(DX)
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z0, Z12, Z12
+	VPSLLD          $0x01, Z8, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z12, Z12
+	VMOVDQU32       Z12, 2368(DX)
+	VBROADCASTI32X4 112(SI), Z12
+	VINSERTI32X4    $0x01, 112(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 112(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 112(R9), Z12, Z12
+	VBROADCASTI32X4 112(SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, 112(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 112(R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 112(R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 112(SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, 112(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 112(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 112(R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 112(SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, 112(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 112(R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 112(R9)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VPANDD          Z0, Z17, Z16
+	VPANDD          Z5, Z9, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 2560(DX)
+	VPANDD          Z0, Z15, Z16
+	VPANDD          Z5, Z7, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 2624(DX)
+	VPANDD          Z0, Z18, Z16
+	VPANDD          Z5, Z10, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 2688(DX)
+	VPANDD          Z0, Z12, Z16
+	VPANDD          Z5, Z6, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 2752(DX)
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z0, Z16, Z16
+	VPSRLD          $0x01, Z9, Z17
+	VPANDD          Z5, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQU32       Z16, 3200(DX)
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSRLD          $0x01, Z7, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 3264(DX)
+	VPSRLD          $0x04, Z18, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSRLD          $0x01, Z10, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 3328(DX)
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z0, Z12, Z12
+	VPSRLD          $0x01, Z6, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z12, Z12
+	VMOVDQU32       Z12, 3392(DX)
+	VBROADCASTI32X4 128(SI), Z12
+	VINSERTI32X4    $0x01, 128(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 128(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 128(R9), Z12, Z12
+	VBROADCASTI32X4 128(SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, 128(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 128(R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 128(R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 128(SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, 128(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 128(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 128(R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 128(SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, 128(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 128(R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 128(R9)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VPANDD          Z0, Z17, Z16
+	VPANDD          Z5, Z13, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 2816(DX)
+	VPANDD          Z0, Z15, Z16
+	VPANDD          Z5, Z11, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 2880(DX)
+	VPANDD          Z0, Z18, Z16
+	VPANDD          Z5, Z14, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 2944(DX)
+	VPANDD          Z0, Z12, Z16
+	VPANDD          Z5, Z8, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 3008(DX)
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z0, Z16, Z16
+	VPSRLD          $0x01, Z13, Z17
+	VPANDD          Z5, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQU32       Z16, 3456(DX)
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSRLD          $0x01, Z11, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 3520(DX)
+	VPSRLD          $0x04, Z18, Z15
+	VPANDD          Z0, Z15, Z15
+	VPSRLD          $0x01, Z14, Z16
+	VPANDD          Z5, Z16, Z16
+	VPORD           Z16, Z15, Z15
+	VMOVDQU32       Z15, 3584(DX)
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z0, Z12, Z12
+	VPSRLD          $0x01, Z8, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z12, Z12
+	VMOVDQU32       Z12, 3648(DX)
+	VBROADCASTI32X4 144(SI), Z12
+	VINSERTI32X4    $0x01, 144(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 144(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 144(R9), Z12, Z12
+	VBROADCASTI32X4 144(SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, 144(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 144(R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 144(R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 144(SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, 144(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 144(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 144(R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 144(SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, 144(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 144(R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 144(R9)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VPANDD          Z0, Z17, Z16
+	VPSRLD          $0x02, Z9, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 3840(DX)
+	VPANDD          Z0, Z15, Z16
+	VPSRLD          $0x02, Z7, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 3904(DX)
+	VPANDD          Z0, Z18, Z16
+	VPSRLD          $0x02, Z10, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 3968(DX)
+	VPANDD          Z0, Z12, Z16
+	VPSRLD          $0x02, Z6, Z19
+	VPANDD          Z5, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQU32       Z16, 4032(DX)
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z0, Z16, Z16
+	VPSRLD          $0x03, Z9, Z9
+	VPANDD          Z5, Z9, Z9
+	VPORD           Z9, Z16, Z16
+	VMOVDQU32       Z16, 4480(DX)
+	VPSRLD          $0x04, Z15, Z9
+	VPANDD          Z0, Z9, Z9
+	VPSRLD          $0x03, Z7, Z7
+	VPANDD          Z5, Z7, Z7
+	VPORD           Z7, Z9, Z9
+	VMOVDQU32       Z9, 4544(DX)
+	VPSRLD          $0x04, Z18, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSRLD          $0x03, Z10, Z9
+	VPANDD          Z5, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VMOVDQU32       Z7, 4608(DX)
+	VPSRLD          $0x04, Z12, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSRLD          $0x03, Z6, Z6
+	VPANDD          Z5, Z6, Z6
+	VPORD           Z6, Z7, Z7
+	VMOVDQU32       Z7, 4672(DX)
+	VBROADCASTI32X4 160(SI), Z6
+	VINSERTI32X4    $0x01, 160(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 160(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 160(R9), Z6, Z6
+	VBROADCASTI32X4 160(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 160(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 160(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 160(R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 160(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 160(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 160(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 160(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 160(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 160(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 160(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 160(R9)(CX*1), Z10, Z10
+	VPUNPCKLDQ      Z7, Z6, Z12
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z10, Z9, Z7
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLQDQ     Z7, Z12, Z10
+	VPUNPCKHQDQ     Z7, Z12, Z7
+	VPUNPCKLQDQ     Z9, Z6, Z12
+	VPUNPCKHQDQ     Z9, Z6, Z6
+	VPANDD          Z0, Z10, Z9
+	VPSRLD          $0x02, Z13, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z9, Z9
+	VMOVDQU32       Z9, 4096(DX)
+	VPANDD          Z0, Z7, Z9
+	VPSRLD          $0x02, Z11, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z9, Z9
+	VMOVDQU32       Z9, 4160(DX)
+	VPANDD          Z0, Z12, Z9
+	VPSRLD          $0x02, Z14, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z9, Z9
+	VMOVDQU32       Z9, 4224(DX)
+	VPANDD          Z0, Z6, Z9
+	VPSRLD          $0x02, Z8, Z15
+	VPANDD          Z5, Z15, Z15
+	VPORD           Z15, Z9, Z9
+	VMOVDQU32       Z9, 4288(DX)
+	VPSRLD          $0x04, Z10, Z9
+	VPANDD          Z0, Z9, Z9
+	VPSRLD          $0x03, Z13, Z10
+	VPANDD          Z5, Z10, Z10
+	VPORD           Z10, Z9, Z9
+	VMOVDQU32       Z9, 4736(DX)
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSRLD          $0x03, Z11, Z9
+	VPANDD          Z5, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VMOVDQU32       Z7, 4800(DX)
+	VPSRLD          $0x04, Z12, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSRLD          $0x03, Z14, Z9
+	VPANDD          Z5, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VMOVDQU32       Z7, 4864(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSRLD          $0x03, Z8, Z7
+	VPANDD          Z5, Z7, Z7
+	VPORD           Z7, Z6, Z6
+	VMOVDQU32       Z6, 4928(DX)
+	ADDQ            $0x00001400, DX
+	ADDQ            $0x000000b0, SI
+	ADDQ            $0x000000b0, DI
+	ADDQ            $0x000000b0, R8
+	ADDQ            $0x000000b0, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+// func avx512DotQ5_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ5_K(SB), NOSPLIT, $0-120
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPXORD       Z1, Z1, Z1
+	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
+	VPBROADCASTD word000000ff<>+0(SB), Z3
+	VPBROADCASTD word3f3f3f3f<>+0(SB), Z4
+	VPBROADCASTD word30303030<>+0(SB), Z5
+	VPBROADCASTD word80000000<>+0(SB), Z6
+	VPBROADCASTD word10101010<>+0(SB), Z7
+	MOVQ         ahead+112(FP), R11
+	MOVQ         w_base+24(FP), BX
+	ADDQ         BX, R11
+	MOVQ         dst_base+80(FP), R12
+	MOVQ         x_base+56(FP), R10
+	VPXORD       Z0, Z0, Z0
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+104(FP), BX
+
+block:
+	VBROADCASTI32X4 (SI), Z8
+	VINSERTI32X4    $0x01, (DI), Z8, Z8
+	VINSERTI32X4    $0x02, (R8), Z8, Z8
+	VINSERTI32X4    $0x03, (R9), Z8, Z8
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 (SI)(AX*1), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z9, Z9
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 (SI)(AX*2), Z10
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z10, Z10
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	VBROADCASTI32X4 (SI)(CX*1), Z11
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z11, Z11
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
+	VPUNPCKLDQ      Z9, Z8, Z12
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLDQ      Z11, Z10, Z9
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLQDQ     Z9, Z12, Z11
+	VPUNPCKHQDQ     Z9, Z12, Z9
+	VPUNPCKLQDQ     Z10, Z8, Z12
+	VPUNPCKHQDQ     Z10, Z8, Z8
+	VPMOVDW         Z11, Y10
+	VCVTPH2PS       Y10, Z10
+	VPSRLD          $0x10, Z11, Z11
+	VPMOVDW         Z11, Y11
+	VCVTPH2PS       Y11, Z11
+	VPXORD          Z6, Z11, Z11
+	VPANDD          Z4, Z9, Z13
+	VPANDD          Z2, Z8, Z14
+	VPSRLD          $0x02, Z9, Z9
+	VPANDD          Z5, Z9, Z9
+	VPORD           Z9, Z14, Z14
+	VPANDD          Z4, Z12, Z9
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSRLD          $0x02, Z12, Z12
+	VPANDD          Z5, Z12, Z12
+	VPORD           Z12, Z8, Z8
+	VPANDD          Z3, Z13, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z10, Z12, Z12
+	VMOVDQU32       Z12, 512(DX)
+	VPANDD          Z3, Z9, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z11, Z12, Z12
+	VMOVDQU32       Z12, 576(DX)
+	VPSRLD          $0x08, Z13, Z12
+	VPANDD          Z3, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z10, Z12, Z12
+	VMOVDQU32       Z12, 1152(DX)
+	VPSRLD          $0x08, Z9, Z12
+	VPANDD          Z3, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z11, Z12, Z12
+	VMOVDQU32       Z12, 1216(DX)
+	VPSRLD          $0x10, Z13, Z12
+	VPANDD          Z3, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z10, Z12, Z12
+	VMOVDQU32       Z12, 1792(DX)
+	VPSRLD          $0x10, Z9, Z12
+	VPANDD          Z3, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z11, Z12, Z12
+	VMOVDQU32       Z12, 1856(DX)
+	VPSRLD          $0x18, Z13, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          Z10, Z12, Z12
+	VMOVDQU32       Z12, 2432(DX)
+	VPSRLD          $0x18, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z11, Z9, Z9
+	VMOVDQU32       Z9, 2496(DX)
+	VPANDD          Z3, Z14, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z10, Z9, Z9
+	VMOVDQU32       Z9, 3072(DX)
+	VPANDD          Z3, Z8, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z11, Z9, Z9
+	VMOVDQU32       Z9, 3136(DX)
+	VPSRLD          $0x08, Z14, Z9
+	VPANDD          Z3, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z10, Z9, Z9
+	VMOVDQU32       Z9, 3712(DX)
+	VPSRLD          $0x08, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z11, Z9, Z9
+	VMOVDQU32       Z9, 3776(DX)
+	VPSRLD          $0x10, Z14, Z9
+	VPANDD          Z3, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z10, Z9, Z9
+	VMOVDQU32       Z9, 4352(DX)
+	VPSRLD          $0x10, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z11, Z9, Z9
+	VMOVDQU32       Z9, 4416(DX)
+	VPSRLD          $0x18, Z14, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z10, Z9, Z9
+	VMOVDQU32       Z9, 4992(DX)
+	VPSRLD          $0x18, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z11, Z8, Z8
+	VMOVDQU32       Z8, 5056(DX)
+	VBROADCASTI32X4 16(SI), Z8
+	VINSERTI32X4    $0x01, 16(DI), Z8, Z8
+	VINSERTI32X4    $0x02, 16(R8), Z8, Z8
+	VINSERTI32X4    $0x03, 16(R9), Z8, Z8
+	PREFETCHT0      512(R11)
+	PREFETCHT0      576(R11)
+	VBROADCASTI32X4 16(SI)(AX*1), Z9
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z9, Z9
+	PREFETCHT0      640(R11)
+	PREFETCHT0      704(R11)
+	VBROADCASTI32X4 16(SI)(AX*2), Z10
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z10, Z10
+	PREFETCHT0      768(R11)
+	PREFETCHT0      832(R11)
+	VBROADCASTI32X4 16(SI)(CX*1), Z11
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z11, Z11
+	PREFETCHT0      896(R11)
+	PREFETCHT0      960(R11)
+	VBROADCASTI32X4 32(SI), Z12
+	VINSERTI32X4    $0x01, 32(DI), Z12, Z12
+	VINSERTI32X4    $0x02, 32(R8), Z12, Z12
+	VINSERTI32X4    $0x03, 32(R9), Z12, Z12
+	PREFETCHT0      1024(R11)
+	PREFETCHT0      1088(R11)
+	VBROADCASTI32X4 32(SI)(AX*1), Z13
+	VINSERTI32X4    $0x01, 32(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 32(R8)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 32(R9)(AX*1), Z13, Z13
+	PREFETCHT0      1152(R11)
+	PREFETCHT0      1216(R11)
+	VBROADCASTI32X4 32(SI)(AX*2), Z14
+	VINSERTI32X4    $0x01, 32(DI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 32(R8)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x03, 32(R9)(AX*2), Z14, Z14
+	PREFETCHT0      1280(R11)
+	PREFETCHT0      1344(R11)
+	VBROADCASTI32X4 32(SI)(CX*1), Z15
+	VINSERTI32X4    $0x01, 32(DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 32(R8)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 32(R9)(CX*1), Z15, Z15
+	PREFETCHT0      1408(R11)
+	PREFETCHT0      1472(R11)
+	VBROADCASTI32X4 48(SI), Z16
+	VINSERTI32X4    $0x01, 48(DI), Z16, Z16
+	VINSERTI32X4    $0x02, 48(R8), Z16, Z16
+	VINSERTI32X4    $0x03, 48(R9), Z16, Z16
+	PREFETCHT0      1536(R11)
+	PREFETCHT0      1600(R11)
+	VBROADCASTI32X4 48(SI)(AX*1), Z17
+	VINSERTI32X4    $0x01, 48(DI)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 48(R8)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 48(R9)(AX*1), Z17, Z17
+	PREFETCHT0      1664(R11)
+	PREFETCHT0      1728(R11)
+	VBROADCASTI32X4 48(SI)(AX*2), Z18
+	VINSERTI32X4    $0x01, 48(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 48(R8)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 48(R9)(AX*2), Z18, Z18
+	PREFETCHT0      1792(R11)
+	PREFETCHT0      1856(R11)
+	VBROADCASTI32X4 48(SI)(CX*1), Z19
+	VINSERTI32X4    $0x01, 48(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 48(R8)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 48(R9)(CX*1), Z19, Z19
+	PREFETCHT0      1920(R11)
+	PREFETCHT0      1984(R11)
+	VPANDD          Z2, Z16, Z20
+	VPSLLD          $0x04, Z8, Z21
+	VPANDD          Z7, Z21, Z21
+	VPORD           Z21, Z20, Z20
+	VBROADCASTI32X4 (R10), Z21
+	VMOVDQA32       Z1, Z22
+	VPDPBUSD        Z21, Z20, Z22
+	VPANDD          Z2, Z17, Z20
+	VPSLLD          $0x04, Z9, Z23
+	VPANDD          Z7, Z23, Z23
+	VPORD           Z23, Z20, Z20
+	VMOVDQA32       Z1, Z23
+	VPDPBUSD        Z21, Z20, Z23
+	VPANDD          Z2, Z18, Z20
+	VPSLLD          $0x04, Z10, Z24
+	VPANDD          Z7, Z24, Z24
+	VPORD           Z24, Z20, Z20
+	VMOVDQA32       Z1, Z24
+	VPDPBUSD        Z21, Z20, Z24
+	VPANDD          Z2, Z19, Z20
+	VPSLLD          $0x04, Z11, Z25
+	VPANDD          Z7, Z25, Z25
+	VPORD           Z25, Z20, Z20
+	VMOVDQA32       Z1, Z25
+	VPDPBUSD        Z21, Z20, Z25
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x03, Z8, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VBROADCASTI32X4 40(R10), Z20
+	VMOVDQA32       Z1, Z21
+	VPDPBUSD        Z20, Z16, Z21
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x03, Z9, Z17
+	VPANDD          Z7, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z20, Z16, Z17
+	VPSRLD          $0x04, Z18, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x03, Z10, Z18
+	VPANDD          Z7, Z18, Z18
+	VPORD           Z18, Z16, Z16
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z20, Z16, Z18
+	VPSRLD          $0x04, Z19, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x03, Z11, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z20, Z16, Z19
+	VBROADCASTI32X4 64(SI), Z16
+	VINSERTI32X4    $0x01, 64(DI), Z16, Z16
+	VINSERTI32X4    $0x02, 64(R8), Z16, Z16
+	VINSERTI32X4    $0x03, 64(R9), Z16, Z16
+	PREFETCHT0      2048(R11)
+	PREFETCHT0      2112(R11)
+	VBROADCASTI32X4 64(SI)(AX*1), Z20
+	VINSERTI32X4    $0x01, 64(DI)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 64(R8)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 64(R9)(AX*1), Z20, Z20
+	PREFETCHT0      2176(R11)
+	PREFETCHT0      2240(R11)
+	VBROADCASTI32X4 64(SI)(AX*2), Z26
+	VINSERTI32X4    $0x01, 64(DI)(AX*2), Z26, Z26
+	VINSERTI32X4    $0x02, 64(R8)(AX*2), Z26, Z26
+	VINSERTI32X4    $0x03, 64(R9)(AX*2), Z26, Z26
+	PREFETCHT0      2304(R11)
+	PREFETCHT0      2368(R11)
+	VBROADCASTI32X4 64(SI)(CX*1), Z27
+	VINSERTI32X4    $0x01, 64(DI)(CX*1), Z27, Z27
+	VINSERTI32X4    $0x02, 64(R8)(CX*1), Z27, Z27
+	VINSERTI32X4    $0x03, 64(R9)(CX*1), Z27, Z27
+	PREFETCHT0      2432(R11)
+	PREFETCHT0      2496(R11)
+	VPANDD          Z2, Z16, Z28
+	VPSLLD          $0x04, Z12, Z29
+	VPANDD          Z7, Z29, Z29
+	VPORD           Z29, Z28, Z28
+	VBROADCASTI32X4 16(R10), Z29
+	VPDPBUSD        Z29, Z28, Z22
+	VPANDD          Z2, Z20, Z28
+	VPSLLD          $0x04, Z13, Z30
+	VPANDD          Z7, Z30, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z23
+	VPANDD          Z2, Z26, Z28
+	VPSLLD          $0x04, Z14, Z30
+	VPANDD          Z7, Z30, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z24
+	VPANDD          Z2, Z27, Z28
+	VPSLLD          $0x04, Z15, Z30
+	VPANDD          Z7, Z30, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z25
+	VPUNPCKLDQ      Z23, Z22, Z28
+	VPUNPCKHDQ      Z23, Z22, Z22
+	VPADDD          Z22, Z28, Z28
+	VPUNPCKLDQ      Z25, Z24, Z22
+	VPUNPCKHDQ      Z25, Z24, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKHQDQ     Z22, Z28, Z23
+	VPUNPCKLQDQ     Z22, Z28, Z28
+	VPADDD          Z23, Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VMOVDQU32       Z28, (DX)
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x03, Z12, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z16, Z16
+	VBROADCASTI32X4 56(R10), Z22
+	VPDPBUSD        Z22, Z16, Z21
+	VPSRLD          $0x04, Z20, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x03, Z13, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z17
+	VPSRLD          $0x04, Z26, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x03, Z14, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z18
+	VPSRLD          $0x04, Z27, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x03, Z15, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z19
+	VPUNPCKLDQ      Z17, Z21, Z16
+	VPUNPCKHDQ      Z17, Z21, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z19, Z18, Z17
+	VPUNPCKHDQ      Z19, Z18, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z18
+	VPUNPCKLQDQ     Z17, Z16, Z16
+	VPADDD          Z18, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMOVDQU32       Z16, 640(DX)
+	VBROADCASTI32X4 80(SI), Z16
+	VINSERTI32X4    $0x01, 80(DI), Z16, Z16
+	VINSERTI32X4    $0x02, 80(R8), Z16, Z16
+	VINSERTI32X4    $0x03, 80(R9), Z16, Z16
+	PREFETCHT0      2560(R11)
+	PREFETCHT0      2624(R11)
+	VBROADCASTI32X4 80(SI)(AX*1), Z17
+	VINSERTI32X4    $0x01, 80(DI)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 80(R8)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 80(R9)(AX*1), Z17, Z17
+	PREFETCHT0      2688(R11)
+	PREFETCHT0      2752(R11)
+	VBROADCASTI32X4 80(SI)(AX*2), Z18
+	VINSERTI32X4    $0x01, 80(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 80(R8)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 80(R9)(AX*2), Z18, Z18
+	VBROADCASTI32X4 80(SI)(CX*1), Z19
+	VINSERTI32X4    $0x01, 80(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 80(R8)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 80(R9)(CX*1), Z19, Z19
+	VPANDD          Z2, Z16, Z20
+	VPSLLD          $0x02, Z8, Z21
+	VPANDD          Z7, Z21, Z21
+	VPORD           Z21, Z20, Z20
+	VBROADCASTI32X4 80(R10), Z21
+	VMOVDQA32       Z1, Z22
+	VPDPBUSD        Z21, Z20, Z22
+	VPANDD          Z2, Z17, Z20
+	VPSLLD          $0x02, Z9, Z23
+	VPANDD          Z7, Z23, Z23
+	VPORD           Z23, Z20, Z20
+	VMOVDQA32       Z1, Z23
+	VPDPBUSD        Z21, Z20, Z23
+	VPANDD          Z2, Z18, Z20
+	VPSLLD          $0x02, Z10, Z24
+	VPANDD          Z7, Z24, Z24
+	VPORD           Z24, Z20, Z20
+	VMOVDQA32       Z1, Z24
+	VPDPBUSD        Z21, Z20, Z24
+	VPANDD          Z2, Z19, Z20
+	VPSLLD          $0x02, Z11, Z25
+	VPANDD          Z7, Z25, Z25
+	VPORD           Z25, Z20, Z20
+	VMOVDQA32       Z1, Z25
+	VPDPBUSD        Z21, Z20, Z25
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x01, Z8, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VBROADCASTI32X4 120(R10), Z20
+	VMOVDQA32       Z1, Z21
+	VPDPBUSD        Z20, Z16, Z21
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x01, Z9, Z17
+	VPANDD          Z7, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z20, Z16, Z17
+	VPSRLD          $0x04, Z18, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x01, Z10, Z18
+	VPANDD          Z7, Z18, Z18
+	VPORD           Z18, Z16, Z16
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z20, Z16, Z18
+	VPSRLD          $0x04, Z19, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x01, Z11, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z20, Z16, Z19
+	VBROADCASTI32X4 96(SI), Z16
+	VINSERTI32X4    $0x01, 96(DI), Z16, Z16
+	VINSERTI32X4    $0x02, 96(R8), Z16, Z16
+	VINSERTI32X4    $0x03, 96(R9), Z16, Z16
+	VBROADCASTI32X4 96(SI)(AX*1), Z20
+	VINSERTI32X4    $0x01, 96(DI)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 96(R8)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 96(R9)(AX*1), Z20, Z20
+	VBROADCASTI32X4 96(SI)(AX*2), Z26
+	VINSERTI32X4    $0x01, 96(DI)(AX*2), Z26, Z26
+	VINSERTI32X4    $0x02, 96(R8)(AX*2), Z26, Z26
+	VINSERTI32X4    $0x03, 96(R9)(AX*2), Z26, Z26
+	VBROADCASTI32X4 96(SI)(CX*1), Z27
+	VINSERTI32X4    $0x01, 96(DI)(CX*1), Z27, Z27
+	VINSERTI32X4    $0x02, 96(R8)(CX*1), Z27, Z27
+	VINSERTI32X4    $0x03, 96(R9)(CX*1), Z27, Z27
+	VPANDD          Z2, Z16, Z28
+	VPSLLD          $0x02, Z12, Z29
+	VPANDD          Z7, Z29, Z29
+	VPORD           Z29, Z28, Z28
+	VBROADCASTI32X4 96(R10), Z29
+	VPDPBUSD        Z29, Z28, Z22
+	VPANDD          Z2, Z20, Z28
+	VPSLLD          $0x02, Z13, Z30
+	VPANDD          Z7, Z30, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z23
+	VPANDD          Z2, Z26, Z28
+	VPSLLD          $0x02, Z14, Z30
+	VPANDD          Z7, Z30, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z24
+	VPANDD          Z2, Z27, Z28
+	VPSLLD          $0x02, Z15, Z30
+	VPANDD          Z7, Z30, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z25
+	VPUNPCKLDQ      Z23, Z22, Z28
+	VPUNPCKHDQ      Z23, Z22, Z22
+	VPADDD          Z22, Z28, Z28
+	VPUNPCKLDQ      Z25, Z24, Z22
+	VPUNPCKHDQ      Z25, Z24, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKHQDQ     Z22, Z28, Z23
+	VPUNPCKLQDQ     Z22, Z28, Z28
+	VPADDD          Z23, Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VMOVDQU32       Z28, 1280(DX)
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x01, Z12, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z16, Z16
+	VBROADCASTI32X4 136(R10), Z22
+	VPDPBUSD        Z22, Z16, Z21
+	VPSRLD          $0x04, Z20, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x01, Z13, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z17
+	VPSRLD          $0x04, Z26, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x01, Z14, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z18
+	VPSRLD          $0x04, Z27, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSLLD          $0x01, Z15, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z19
+	VPUNPCKLDQ      Z17, Z21, Z16
+	VPUNPCKHDQ      Z17, Z21, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z19, Z18, Z17
+	VPUNPCKHDQ      Z19, Z18, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z18
+	VPUNPCKLQDQ     Z17, Z16, Z16
+	VPADDD          Z18, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMOVDQU32       Z16, 1920(DX)
+	VBROADCASTI32X4 112(SI), Z16
+	VINSERTI32X4    $0x01, 112(DI), Z16, Z16
+	VINSERTI32X4    $0x02, 112(R8), Z16, Z16
+	VINSERTI32X4    $0x03, 112(R9), Z16, Z16
+	VBROADCASTI32X4 112(SI)(AX*1), Z17
+	VINSERTI32X4    $0x01, 112(DI)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 112(R8)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 112(R9)(AX*1), Z17, Z17
+	VBROADCASTI32X4 112(SI)(AX*2), Z18
+	VINSERTI32X4    $0x01, 112(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 112(R8)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 112(R9)(AX*2), Z18, Z18
+	VBROADCASTI32X4 112(SI)(CX*1), Z19
+	VINSERTI32X4    $0x01, 112(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 112(R8)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 112(R9)(CX*1), Z19, Z19
+	VPANDD          Z2, Z16, Z20
+	VPANDD          Z7, Z8, Z21
+	VPORD           Z21, Z20, Z20
+	VBROADCASTI32X4 160(R10), Z21
+	VMOVDQA32       Z1, Z22
+	VPDPBUSD        Z21, Z20, Z22
+	VPANDD          Z2, Z17, Z20
+	VPANDD          Z7, Z9, Z23
+	VPORD           Z23, Z20, Z20
+	VMOVDQA32       Z1, Z23
+	VPDPBUSD        Z21, Z20, Z23
+	VPANDD          Z2, Z18, Z20
+	VPANDD          Z7, Z10, Z24
+	VPORD           Z24, Z20, Z20
+	VMOVDQA32       Z1, Z24
+	VPDPBUSD        Z21, Z20, Z24
+	VPANDD          Z2, Z19, Z20
+	VPANDD          Z7, Z11, Z25
+	VPORD           Z25, Z20, Z20
+	VMOVDQA32       Z1, Z25
+	VPDPBUSD        Z21, Z20, Z25
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x01, Z8, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VBROADCASTI32X4 200(R10), Z20
+	VMOVDQA32       Z1, Z21
+	VPDPBUSD        Z20, Z16, Z21
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x01, Z9, Z17
+	VPANDD          Z7, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z20, Z16, Z17
+	VPSRLD          $0x04, Z18, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x01, Z10, Z18
+	VPANDD          Z7, Z18, Z18
+	VPORD           Z18, Z16, Z16
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z20, Z16, Z18
+	VPSRLD          $0x04, Z19, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x01, Z11, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VMOVDQA32       Z1, Z19
+	VPDPBUSD        Z20, Z16, Z19
+	VBROADCASTI32X4 128(SI), Z16
+	VINSERTI32X4    $0x01, 128(DI), Z16, Z16
+	VINSERTI32X4    $0x02, 128(R8), Z16, Z16
+	VINSERTI32X4    $0x03, 128(R9), Z16, Z16
+	VBROADCASTI32X4 128(SI)(AX*1), Z20
+	VINSERTI32X4    $0x01, 128(DI)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 128(R8)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 128(R9)(AX*1), Z20, Z20
+	VBROADCASTI32X4 128(SI)(AX*2), Z26
+	VINSERTI32X4    $0x01, 128(DI)(AX*2), Z26, Z26
+	VINSERTI32X4    $0x02, 128(R8)(AX*2), Z26, Z26
+	VINSERTI32X4    $0x03, 128(R9)(AX*2), Z26, Z26
+	VBROADCASTI32X4 128(SI)(CX*1), Z27
+	VINSERTI32X4    $0x01, 128(DI)(CX*1), Z27, Z27
+	VINSERTI32X4    $0x02, 128(R8)(CX*1), Z27, Z27
+	VINSERTI32X4    $0x03, 128(R9)(CX*1), Z27, Z27
+	VPANDD          Z2, Z16, Z28
+	VPANDD          Z7, Z12, Z29
+	VPORD           Z29, Z28, Z28
+	VBROADCASTI32X4 176(R10), Z29
+	VPDPBUSD        Z29, Z28, Z22
+	VPANDD          Z2, Z20, Z28
+	VPANDD          Z7, Z13, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z23
+	VPANDD          Z2, Z26, Z28
+	VPANDD          Z7, Z14, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z24
+	VPANDD          Z2, Z27, Z28
+	VPANDD          Z7, Z15, Z30
+	VPORD           Z30, Z28, Z28
+	VPDPBUSD        Z29, Z28, Z25
+	VPUNPCKLDQ      Z23, Z22, Z28
+	VPUNPCKHDQ      Z23, Z22, Z22
+	VPADDD          Z22, Z28, Z28
+	VPUNPCKLDQ      Z25, Z24, Z22
+	VPUNPCKHDQ      Z25, Z24, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKHQDQ     Z22, Z28, Z23
+	VPUNPCKLQDQ     Z22, Z28, Z28
+	VPADDD          Z23, Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VMOVDQU32       Z28, 2560(DX)
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x01, Z12, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z16, Z16
+	VBROADCASTI32X4 216(R10), Z22
+	VPDPBUSD        Z22, Z16, Z21
+	VPSRLD          $0x04, Z20, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x01, Z13, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z17
+	VPSRLD          $0x04, Z26, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x01, Z14, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z18
+	VPSRLD          $0x04, Z27, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x01, Z15, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPDPBUSD        Z22, Z16, Z19
+	VPUNPCKLDQ      Z17, Z21, Z16
+	VPUNPCKHDQ      Z17, Z21, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z19, Z18, Z17
+	VPUNPCKHDQ      Z19, Z18, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z18
+	VPUNPCKLQDQ     Z17, Z16, Z16
+	VPADDD          Z18, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMOVDQU32       Z16, 3200(DX)
+	VBROADCASTI32X4 144(SI), Z16
+	VINSERTI32X4    $0x01, 144(DI), Z16, Z16
+	VINSERTI32X4    $0x02, 144(R8), Z16, Z16
+	VINSERTI32X4    $0x03, 144(R9), Z16, Z16
+	VBROADCASTI32X4 144(SI)(AX*1), Z17
+	VINSERTI32X4    $0x01, 144(DI)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 144(R8)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 144(R9)(AX*1), Z17, Z17
+	VBROADCASTI32X4 144(SI)(AX*2), Z18
+	VINSERTI32X4    $0x01, 144(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 144(R8)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 144(R9)(AX*2), Z18, Z18
+	VBROADCASTI32X4 144(SI)(CX*1), Z19
+	VINSERTI32X4    $0x01, 144(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 144(R8)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 144(R9)(CX*1), Z19, Z19
+	VPANDD          Z2, Z16, Z20
+	VPSRLD          $0x02, Z8, Z21
+	VPANDD          Z7, Z21, Z21
+	VPORD           Z21, Z20, Z20
+	VBROADCASTI32X4 240(R10), Z21
+	VMOVDQA32       Z1, Z22
+	VPDPBUSD        Z21, Z20, Z22
+	VPANDD          Z2, Z17, Z20
+	VPSRLD          $0x02, Z9, Z23
+	VPANDD          Z7, Z23, Z23
+	VPORD           Z23, Z20, Z20
+	VMOVDQA32       Z1, Z23
+	VPDPBUSD        Z21, Z20, Z23
+	VPANDD          Z2, Z18, Z20
+	VPSRLD          $0x02, Z10, Z24
+	VPANDD          Z7, Z24, Z24
+	VPORD           Z24, Z20, Z20
+	VMOVDQA32       Z1, Z24
+	VPDPBUSD        Z21, Z20, Z24
+	VPANDD          Z2, Z19, Z20
+	VPSRLD          $0x02, Z11, Z25
+	VPANDD          Z7, Z25, Z25
+	VPORD           Z25, Z20, Z20
+	VMOVDQA32       Z1, Z25
+	VPDPBUSD        Z21, Z20, Z25
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x03, Z8, Z8
+	VPANDD          Z7, Z8, Z8
+	VPORD           Z8, Z16, Z16
+	VBROADCASTI32X4 280(R10), Z8
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z8, Z16, Z20
+	VPSRLD          $0x04, Z17, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x03, Z9, Z9
+	VPANDD          Z7, Z9, Z9
+	VPORD           Z9, Z16, Z16
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z8, Z16, Z9
+	VPSRLD          $0x04, Z18, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x03, Z10, Z10
+	VPANDD          Z7, Z10, Z10
+	VPORD           Z10, Z16, Z16
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z8, Z16, Z10
+	VPSRLD          $0x04, Z19, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSRLD          $0x03, Z11, Z11
+	VPANDD          Z7, Z11, Z11
+	VPORD           Z11, Z16, Z16
+	VMOVDQA32       Z1, Z11
+	VPDPBUSD        Z8, Z16, Z11
+	VBROADCASTI32X4 160(SI), Z8
+	VINSERTI32X4    $0x01, 160(DI), Z8, Z8
+	VINSERTI32X4    $0x02, 160(R8), Z8, Z8
+	VINSERTI32X4    $0x03, 160(R9), Z8, Z8
+	VBROADCASTI32X4 160(SI)(AX*1), Z16
+	VINSERTI32X4    $0x01, 160(DI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 160(R8)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 160(R9)(AX*1), Z16, Z16
+	VBROADCASTI32X4 160(SI)(AX*2), Z17
+	VINSERTI32X4    $0x01, 160(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 160(R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 160(R9)(AX*2), Z17, Z17
+	VBROADCASTI32X4 160(SI)(CX*1), Z18
+	VINSERTI32X4    $0x01, 160(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 160(R8)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 160(R9)(CX*1), Z18, Z18
+	VPANDD          Z2, Z8, Z19
+	VPSRLD          $0x02, Z12, Z21
+	VPANDD          Z7, Z21, Z21
+	VPORD           Z21, Z19, Z19
+	VBROADCASTI32X4 256(R10), Z21
+	VPDPBUSD        Z21, Z19, Z22
+	VPANDD          Z2, Z16, Z19
+	VPSRLD          $0x02, Z13, Z26
+	VPANDD          Z7, Z26, Z26
+	VPORD           Z26, Z19, Z19
+	VPDPBUSD        Z21, Z19, Z23
+	VPANDD          Z2, Z17, Z19
+	VPSRLD          $0x02, Z14, Z26
+	VPANDD          Z7, Z26, Z26
+	VPORD           Z26, Z19, Z19
+	VPDPBUSD        Z21, Z19, Z24
+	VPANDD          Z2, Z18, Z19
+	VPSRLD          $0x02, Z15, Z26
+	VPANDD          Z7, Z26, Z26
+	VPORD           Z26, Z19, Z19
+	VPDPBUSD        Z21, Z19, Z25
+	VPUNPCKLDQ      Z23, Z22, Z19
+	VPUNPCKHDQ      Z23, Z22, Z21
+	VPADDD          Z21, Z19, Z19
+	VPUNPCKLDQ      Z25, Z24, Z21
+	VPUNPCKHDQ      Z25, Z24, Z22
+	VPADDD          Z22, Z21, Z21
+	VPUNPCKHQDQ     Z21, Z19, Z22
+	VPUNPCKLQDQ     Z21, Z19, Z19
+	VPADDD          Z22, Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VMOVDQU32       Z19, 3840(DX)
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSRLD          $0x03, Z12, Z12
+	VPANDD          Z7, Z12, Z12
+	VPORD           Z12, Z8, Z8
+	VBROADCASTI32X4 296(R10), Z12
+	VPDPBUSD        Z12, Z8, Z20
+	VPSRLD          $0x04, Z16, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSRLD          $0x03, Z13, Z13
+	VPANDD          Z7, Z13, Z13
+	VPORD           Z13, Z8, Z8
+	VPDPBUSD        Z12, Z8, Z9
+	VPSRLD          $0x04, Z17, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSRLD          $0x03, Z14, Z13
+	VPANDD          Z7, Z13, Z13
+	VPORD           Z13, Z8, Z8
+	VPDPBUSD        Z12, Z8, Z10
+	VPSRLD          $0x04, Z18, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSRLD          $0x03, Z15, Z13
+	VPANDD          Z7, Z13, Z13
+	VPORD           Z13, Z8, Z8
+	VPDPBUSD        Z12, Z8, Z11
+	VPUNPCKLDQ      Z9, Z20, Z8
+	VPUNPCKHDQ      Z9, Z20, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z11, Z10, Z9
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMOVDQU32       Z8, 4480(DX)
+	VBROADCASTSS    32(R10), Z8
+	VMULPS          512(DX), Z8, Z8
+	VFMADD231PS     (DX), Z8, Z0
+	VBROADCASTSS    36(R10), Z8
+	VFMADD231PS     576(DX), Z8, Z0
+	VBROADCASTSS    72(R10), Z8
+	VMULPS          1152(DX), Z8, Z8
+	VFMADD231PS     640(DX), Z8, Z0
+	VBROADCASTSS    76(R10), Z8
+	VFMADD231PS     1216(DX), Z8, Z0
+	VBROADCASTSS    112(R10), Z8
+	VMULPS          1792(DX), Z8, Z8
+	VFMADD231PS     1280(DX), Z8, Z0
+	VBROADCASTSS    116(R10), Z8
+	VFMADD231PS     1856(DX), Z8, Z0
+	VBROADCASTSS    152(R10), Z8
+	VMULPS          2432(DX), Z8, Z8
+	VFMADD231PS     1920(DX), Z8, Z0
+	VBROADCASTSS    156(R10), Z8
+	VFMADD231PS     2496(DX), Z8, Z0
+	VBROADCASTSS    192(R10), Z8
+	VMULPS          3072(DX), Z8, Z8
+	VFMADD231PS     2560(DX), Z8, Z0
+	VBROADCASTSS    196(R10), Z8
+	VFMADD231PS     3136(DX), Z8, Z0
+	VBROADCASTSS    232(R10), Z8
+	VMULPS          3712(DX), Z8, Z8
+	VFMADD231PS     3200(DX), Z8, Z0
+	VBROADCASTSS    236(R10), Z8
+	VFMADD231PS     3776(DX), Z8, Z0
+	VBROADCASTSS    272(R10), Z8
+	VMULPS          4352(DX), Z8, Z8
+	VFMADD231PS     3840(DX), Z8, Z0
+	VBROADCASTSS    276(R10), Z8
+	VFMADD231PS     4416(DX), Z8, Z0
+	VBROADCASTSS    312(R10), Z8
+	VMULPS          4992(DX), Z8, Z8
+	VFMADD231PS     4480(DX), Z8, Z0
+	VBROADCASTSS    316(R10), Z8
+	VFMADD231PS     5056(DX), Z8, Z0
+	ADDQ            $0x00000140, R10
+	ADDQ            $0x00000b00, R11
+	ADDQ            $0x000000b0, SI
+	ADDQ            $0x000000b0, DI
+	ADDQ            $0x000000b0, R8
+	ADDQ            $0x000000b0, R9
 	DECQ            BX
 	JNZ             block
 	VMOVUPS         Z0, (R12)
@@ -5800,6 +11592,4539 @@ block:
 	ADDQ            $0x000000d2, DI
 	ADDQ            $0x000000d2, R8
 	ADDQ            $0x000000d2, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackIQ4_NL(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F
+TEXT ·avx512UnpackIQ4_NL(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
+	VBROADCASTI32X4 iq4Levels<>+0(SB), Z1
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXOR           Y2, Y2, Y2
+	MOVWQZX         (SI)(CX*1), R10
+	MOVWQZX         (SI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (SI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X2, X2
+	MOVWQZX         (DI)(CX*1), R10
+	MOVWQZX         (DI)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (DI), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X2, X2
+	VPXOR           Y3, Y3, Y3
+	MOVWQZX         (R8)(CX*1), R10
+	MOVWQZX         (R8)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R8), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x00, R10, X3, X3
+	MOVWQZX         (R9)(CX*1), R10
+	MOVWQZX         (R9)(AX*2), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9)(AX*1), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	MOVWQZX         (R9), R11
+	SHLQ            $0x10, R10
+	ORQ             R11, R10
+	VPINSRQ         $0x01, R10, X3, X3
+	VINSERTI128     $0x01, X3, Y2, Y2
+	VCVTPH2PS       Y2, Z2
+	VMOVDQU32       Z2, 512(DX)
+	VBROADCASTI32X4 2(SI), Z2
+	VINSERTI32X4    $0x01, 2(DI), Z2, Z2
+	VINSERTI32X4    $0x02, 2(R8), Z2, Z2
+	VINSERTI32X4    $0x03, 2(R9), Z2, Z2
+	VBROADCASTI32X4 2(SI)(AX*1), Z3
+	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z3, Z3
+	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z3, Z3
+	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z3, Z3
+	VBROADCASTI32X4 2(SI)(AX*2), Z4
+	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z4, Z4
+	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z4, Z4
+	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z4, Z4
+	VBROADCASTI32X4 2(SI)(CX*1), Z5
+	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z5, Z5
+	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z5, Z5
+	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z5, Z5
+	VPUNPCKLDQ      Z3, Z2, Z6
+	VPUNPCKHDQ      Z3, Z2, Z2
+	VPUNPCKLDQ      Z5, Z4, Z3
+	VPUNPCKHDQ      Z5, Z4, Z4
+	VPUNPCKLQDQ     Z3, Z6, Z5
+	VPUNPCKHQDQ     Z3, Z6, Z3
+	VPUNPCKLQDQ     Z4, Z2, Z6
+	VPUNPCKHQDQ     Z4, Z2, Z2
+	VPANDD          Z0, Z5, Z4
+	VPSHUFB         Z4, Z1, Z4
+	VMOVDQU32       Z4, (DX)
+	VPANDD          Z0, Z3, Z4
+	VPSHUFB         Z4, Z1, Z4
+	VMOVDQU32       Z4, 64(DX)
+	VPANDD          Z0, Z6, Z4
+	VPSHUFB         Z4, Z1, Z4
+	VMOVDQU32       Z4, 128(DX)
+	VPANDD          Z0, Z2, Z4
+	VPSHUFB         Z4, Z1, Z4
+	VMOVDQU32       Z4, 192(DX)
+	VPSRLD          $0x04, Z5, Z4
+	VPANDD          Z0, Z4, Z4
+	VPSHUFB         Z4, Z1, Z4
+	VMOVDQU32       Z4, 256(DX)
+	VPSRLD          $0x04, Z3, Z3
+	VPANDD          Z0, Z3, Z3
+	VPSHUFB         Z3, Z1, Z3
+	VMOVDQU32       Z3, 320(DX)
+	VPSRLD          $0x04, Z6, Z3
+	VPANDD          Z0, Z3, Z3
+	VPSHUFB         Z3, Z1, Z3
+	VMOVDQU32       Z3, 384(DX)
+	VPSRLD          $0x04, Z2, Z2
+	VPANDD          Z0, Z2, Z2
+	VPSHUFB         Z2, Z1, Z2
+	VMOVDQU32       Z2, 448(DX)
+	ADDQ            $0x00000240, DX
+	ADDQ            $0x00000012, SI
+	ADDQ            $0x00000012, DI
+	ADDQ            $0x00000012, R8
+	ADDQ            $0x00000012, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+DATA iq4Levels<>+0(SB)/8, $0x766a5d4f3f2d1801
+DATA iq4Levels<>+8(SB)/8, $0xf1d9c5b5a6998d81
+DATA iq4Levels<>+16(SB)/8, $0x766a5d4f3f2d1801
+DATA iq4Levels<>+24(SB)/8, $0xf1d9c5b5a6998d81
+DATA iq4Levels<>+32(SB)/8, $0x766a5d4f3f2d1801
+DATA iq4Levels<>+40(SB)/8, $0xf1d9c5b5a6998d81
+DATA iq4Levels<>+48(SB)/8, $0x766a5d4f3f2d1801
+DATA iq4Levels<>+56(SB)/8, $0xf1d9c5b5a6998d81
+GLOBL iq4Levels<>(SB), RODATA|NOPTR, $64
+
+// func avx512DotIQ4_NL(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotIQ4_NL(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VBROADCASTI32X4 iq4Levels<>+0(SB), Z3
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXOR           Y4, Y4, Y4
+	MOVWQZX         (SI)(CX*1), R13
+	MOVWQZX         (SI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (SI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X4, X4
+	MOVWQZX         (DI)(CX*1), R13
+	MOVWQZX         (DI)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (DI), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X4, X4
+	VPXOR           Y5, Y5, Y5
+	MOVWQZX         (R8)(CX*1), R13
+	MOVWQZX         (R8)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R8), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x00, R13, X5, X5
+	MOVWQZX         (R9)(CX*1), R13
+	MOVWQZX         (R9)(AX*2), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9)(AX*1), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	MOVWQZX         (R9), R14
+	SHLQ            $0x10, R13
+	ORQ             R14, R13
+	VPINSRQ         $0x01, R13, X5, X5
+	VINSERTI128     $0x01, X5, Y4, Y4
+	VCVTPH2PS       Y4, Z4
+	VMOVDQU32       Z4, 512(DX)
+	VBROADCASTI32X4 2(SI), Z4
+	VINSERTI32X4    $0x01, 2(DI), Z4, Z4
+	VINSERTI32X4    $0x02, 2(R8), Z4, Z4
+	VINSERTI32X4    $0x03, 2(R9), Z4, Z4
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 2(SI)(AX*1), Z5
+	VINSERTI32X4    $0x01, 2(DI)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x02, 2(R8)(AX*1), Z5, Z5
+	VINSERTI32X4    $0x03, 2(R9)(AX*1), Z5, Z5
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 2(SI)(AX*2), Z6
+	VINSERTI32X4    $0x01, 2(DI)(AX*2), Z6, Z6
+	VINSERTI32X4    $0x02, 2(R8)(AX*2), Z6, Z6
+	VINSERTI32X4    $0x03, 2(R9)(AX*2), Z6, Z6
+	PREFETCHT0      256(R11)
+	VBROADCASTI32X4 2(SI)(CX*1), Z7
+	VINSERTI32X4    $0x01, 2(DI)(CX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 2(R8)(CX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 2(R9)(CX*1), Z7, Z7
+	VPANDD          Z2, Z4, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VBROADCASTI32X4 (R10), Z9
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z9, Z8, Z10
+	VPANDD          Z2, Z5, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VMOVDQA32       Z1, Z11
+	VPDPBUSD        Z9, Z8, Z11
+	VPANDD          Z2, Z6, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z9, Z8, Z12
+	VPANDD          Z2, Z7, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z9, Z8, Z13
+	VPSRLD          $0x04, Z4, Z4
+	VPANDD          Z2, Z4, Z4
+	VPSHUFB         Z4, Z3, Z4
+	VBROADCASTI32X4 16(R10), Z8
+	VPDPBUSD        Z8, Z4, Z10
+	VPSRLD          $0x04, Z5, Z4
+	VPANDD          Z2, Z4, Z4
+	VPSHUFB         Z4, Z3, Z4
+	VPDPBUSD        Z8, Z4, Z11
+	VPSRLD          $0x04, Z6, Z4
+	VPANDD          Z2, Z4, Z4
+	VPSHUFB         Z4, Z3, Z4
+	VPDPBUSD        Z8, Z4, Z12
+	VPSRLD          $0x04, Z7, Z4
+	VPANDD          Z2, Z4, Z4
+	VPSHUFB         Z4, Z3, Z4
+	VPDPBUSD        Z8, Z4, Z13
+	VPUNPCKLDQ      Z11, Z10, Z4
+	VPUNPCKHDQ      Z11, Z10, Z5
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKLDQ      Z13, Z12, Z5
+	VPUNPCKHDQ      Z13, Z12, Z6
+	VPADDD          Z6, Z5, Z5
+	VPUNPCKHQDQ     Z5, Z4, Z6
+	VPUNPCKLQDQ     Z5, Z4, Z4
+	VPADDD          Z6, Z4, Z4
+	VPBROADCASTD    36(R10), Z5
+	VPADDD          Z5, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMOVDQU32       Z4, (DX)
+	VBROADCASTSS    32(R10), Z4
+	VMULPS          512(DX), Z4, Z4
+	VFMADD231PS     (DX), Z4, Z0
+	ADDQ            $0x00000028, R10
+	ADDQ            $0x00000120, R11
+	ADDQ            $0x00000012, SI
+	ADDQ            $0x00000012, DI
+	ADDQ            $0x00000012, R8
+	ADDQ            $0x00000012, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512UnpackIQ4_XS(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
+	VBROADCASTI32X4 iq4Levels<>+0(SB), Z1
+	VPBROADCASTD    word0000000f<>+0(SB), Z2
+	VPBROADCASTD    word00000030<>+0(SB), Z3
+	VPBROADCASTD    word00000020<>+0(SB), Z4
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VBROADCASTI32X4 (SI), Z5
+	VINSERTI32X4    $0x01, (DI), Z5, Z5
+	VINSERTI32X4    $0x02, (R8), Z5, Z5
+	VINSERTI32X4    $0x03, (R9), Z5, Z5
+	VBROADCASTI32X4 (SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 (SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 (SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPMOVDW         Z8, Y5
+	VCVTPH2PS       Y5, Z5
+	VPANDD          Z2, Z6, Z7
+	VPSRLD          $0x0c, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VPSUBD          Z4, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VMOVDQU32       Z7, 512(DX)
+	VPSRLD          $0x04, Z6, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x0e, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VPSUBD          Z4, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VMOVDQU32       Z7, 1088(DX)
+	VPSRLD          $0x08, Z6, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x10, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VPSUBD          Z4, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VMOVDQU32       Z7, 1664(DX)
+	VPSRLD          $0x0c, Z6, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x12, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VPSUBD          Z4, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VMOVDQU32       Z7, 2240(DX)
+	VPSRLD          $0x10, Z6, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x14, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VPSUBD          Z4, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VMOVDQU32       Z7, 2816(DX)
+	VPSRLD          $0x14, Z6, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x16, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VPSUBD          Z4, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VMOVDQU32       Z7, 3392(DX)
+	VPSRLD          $0x18, Z6, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSRLD          $0x18, Z8, Z9
+	VPANDD          Z3, Z9, Z9
+	VPORD           Z9, Z7, Z7
+	VPSUBD          Z4, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VMOVDQU32       Z7, 3968(DX)
+	VPSRLD          $0x1c, Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VPSRLD          $0x1a, Z8, Z7
+	VPANDD          Z3, Z7, Z7
+	VPORD           Z7, Z6, Z6
+	VPSUBD          Z4, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          Z5, Z6, Z6
+	VMOVDQU32       Z6, 4544(DX)
+	VBROADCASTI32X4 8(SI), Z5
+	VINSERTI32X4    $0x01, 8(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 8(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 8(R9), Z5, Z5
+	VBROADCASTI32X4 8(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 8(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 8(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 8(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 8(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 8(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 8(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 8(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 8(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 8(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 8(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 8(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPANDD          Z0, Z8, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, (DX)
+	VPANDD          Z0, Z6, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 64(DX)
+	VPANDD          Z0, Z9, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 128(DX)
+	VPANDD          Z0, Z5, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 192(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 256(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 320(DX)
+	VPSRLD          $0x04, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 384(DX)
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z5, Z1, Z5
+	VMOVDQU32       Z5, 448(DX)
+	VBROADCASTI32X4 24(SI), Z5
+	VINSERTI32X4    $0x01, 24(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 24(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 24(R9), Z5, Z5
+	VBROADCASTI32X4 24(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 24(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 24(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 24(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 24(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 24(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 24(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 24(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 24(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 24(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 24(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 24(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPANDD          Z0, Z8, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 576(DX)
+	VPANDD          Z0, Z6, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 640(DX)
+	VPANDD          Z0, Z9, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 704(DX)
+	VPANDD          Z0, Z5, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 768(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 832(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 896(DX)
+	VPSRLD          $0x04, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 960(DX)
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z5, Z1, Z5
+	VMOVDQU32       Z5, 1024(DX)
+	VBROADCASTI32X4 40(SI), Z5
+	VINSERTI32X4    $0x01, 40(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 40(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 40(R9), Z5, Z5
+	VBROADCASTI32X4 40(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 40(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 40(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 40(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 40(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 40(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 40(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 40(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 40(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 40(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 40(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 40(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPANDD          Z0, Z8, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1152(DX)
+	VPANDD          Z0, Z6, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1216(DX)
+	VPANDD          Z0, Z9, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1280(DX)
+	VPANDD          Z0, Z5, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1344(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1408(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 1472(DX)
+	VPSRLD          $0x04, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 1536(DX)
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z5, Z1, Z5
+	VMOVDQU32       Z5, 1600(DX)
+	VBROADCASTI32X4 56(SI), Z5
+	VINSERTI32X4    $0x01, 56(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 56(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 56(R9), Z5, Z5
+	VBROADCASTI32X4 56(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 56(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 56(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 56(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 56(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 56(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 56(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 56(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 56(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 56(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 56(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 56(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPANDD          Z0, Z8, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1728(DX)
+	VPANDD          Z0, Z6, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1792(DX)
+	VPANDD          Z0, Z9, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1856(DX)
+	VPANDD          Z0, Z5, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1920(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 1984(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 2048(DX)
+	VPSRLD          $0x04, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 2112(DX)
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z5, Z1, Z5
+	VMOVDQU32       Z5, 2176(DX)
+	VBROADCASTI32X4 72(SI), Z5
+	VINSERTI32X4    $0x01, 72(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 72(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 72(R9), Z5, Z5
+	VBROADCASTI32X4 72(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 72(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 72(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 72(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 72(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 72(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 72(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 72(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 72(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 72(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 72(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 72(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPANDD          Z0, Z8, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 2304(DX)
+	VPANDD          Z0, Z6, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 2368(DX)
+	VPANDD          Z0, Z9, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 2432(DX)
+	VPANDD          Z0, Z5, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 2496(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 2560(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 2624(DX)
+	VPSRLD          $0x04, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 2688(DX)
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z5, Z1, Z5
+	VMOVDQU32       Z5, 2752(DX)
+	VBROADCASTI32X4 88(SI), Z5
+	VINSERTI32X4    $0x01, 88(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 88(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 88(R9), Z5, Z5
+	VBROADCASTI32X4 88(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 88(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 88(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 88(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 88(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 88(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 88(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 88(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 88(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 88(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 88(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 88(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPANDD          Z0, Z8, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 2880(DX)
+	VPANDD          Z0, Z6, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 2944(DX)
+	VPANDD          Z0, Z9, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 3008(DX)
+	VPANDD          Z0, Z5, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 3072(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 3136(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 3200(DX)
+	VPSRLD          $0x04, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 3264(DX)
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z5, Z1, Z5
+	VMOVDQU32       Z5, 3328(DX)
+	VBROADCASTI32X4 104(SI), Z5
+	VINSERTI32X4    $0x01, 104(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 104(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 104(R9), Z5, Z5
+	VBROADCASTI32X4 104(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 104(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 104(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 104(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 104(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 104(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 104(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 104(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 104(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 104(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 104(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 104(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPANDD          Z0, Z8, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 3456(DX)
+	VPANDD          Z0, Z6, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 3520(DX)
+	VPANDD          Z0, Z9, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 3584(DX)
+	VPANDD          Z0, Z5, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 3648(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 3712(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 3776(DX)
+	VPSRLD          $0x04, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 3840(DX)
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z5, Z1, Z5
+	VMOVDQU32       Z5, 3904(DX)
+	VBROADCASTI32X4 120(SI), Z5
+	VINSERTI32X4    $0x01, 120(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 120(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 120(R9), Z5, Z5
+	VBROADCASTI32X4 120(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 120(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 120(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 120(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 120(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 120(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 120(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 120(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 120(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 120(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 120(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 120(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPANDD          Z0, Z8, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 4032(DX)
+	VPANDD          Z0, Z6, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 4096(DX)
+	VPANDD          Z0, Z9, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 4160(DX)
+	VPANDD          Z0, Z5, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 4224(DX)
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 4288(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 4352(DX)
+	VPSRLD          $0x04, Z9, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 4416(DX)
+	VPSRLD          $0x04, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VPSHUFB         Z5, Z1, Z5
+	VMOVDQU32       Z5, 4480(DX)
+	ADDQ            $0x00001200, DX
+	ADDQ            $0x00000088, SI
+	ADDQ            $0x00000088, DI
+	ADDQ            $0x00000088, R8
+	ADDQ            $0x00000088, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+DATA word0000000f<>+0(SB)/4, $0x0000000f
+GLOBL word0000000f<>(SB), RODATA|NOPTR, $4
+
+DATA word00000030<>+0(SB)/4, $0x00000030
+GLOBL word00000030<>(SB), RODATA|NOPTR, $4
+
+// func avx512DotIQ4_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotIQ4_XS(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VBROADCASTI32X4 iq4Levels<>+0(SB), Z3
+	VPBROADCASTD    word0000000f<>+0(SB), Z4
+	VPBROADCASTD    word00000030<>+0(SB), Z5
+	VPBROADCASTD    word00000020<>+0(SB), Z6
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VBROADCASTI32X4 (SI), Z7
+	VINSERTI32X4    $0x01, (DI), Z7, Z7
+	VINSERTI32X4    $0x02, (R8), Z7, Z7
+	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 (SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z8, Z8
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 (SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z9, Z9
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	VBROADCASTI32X4 (SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z10, Z10
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
+	VPUNPCKLDQ      Z8, Z7, Z11
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLQDQ     Z8, Z11, Z10
+	VPUNPCKHQDQ     Z8, Z11, Z8
+	VPUNPCKLQDQ     Z9, Z7, Z11
+	VPUNPCKHQDQ     Z9, Z7, Z7
+	VPMOVDW         Z10, Y7
+	VCVTPH2PS       Y7, Z7
+	VPANDD          Z4, Z8, Z9
+	VPSRLD          $0x0c, Z10, Z11
+	VPANDD          Z5, Z11, Z11
+	VPORD           Z11, Z9, Z9
+	VPSUBD          Z6, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z7, Z9, Z9
+	VMOVDQU32       Z9, 512(DX)
+	VPSRLD          $0x04, Z8, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSRLD          $0x0e, Z10, Z11
+	VPANDD          Z5, Z11, Z11
+	VPORD           Z11, Z9, Z9
+	VPSUBD          Z6, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z7, Z9, Z9
+	VMOVDQU32       Z9, 1088(DX)
+	VPSRLD          $0x08, Z8, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSRLD          $0x10, Z10, Z11
+	VPANDD          Z5, Z11, Z11
+	VPORD           Z11, Z9, Z9
+	VPSUBD          Z6, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z7, Z9, Z9
+	VMOVDQU32       Z9, 1664(DX)
+	VPSRLD          $0x0c, Z8, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSRLD          $0x12, Z10, Z11
+	VPANDD          Z5, Z11, Z11
+	VPORD           Z11, Z9, Z9
+	VPSUBD          Z6, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z7, Z9, Z9
+	VMOVDQU32       Z9, 2240(DX)
+	VPSRLD          $0x10, Z8, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSRLD          $0x14, Z10, Z11
+	VPANDD          Z5, Z11, Z11
+	VPORD           Z11, Z9, Z9
+	VPSUBD          Z6, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z7, Z9, Z9
+	VMOVDQU32       Z9, 2816(DX)
+	VPSRLD          $0x14, Z8, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSRLD          $0x16, Z10, Z11
+	VPANDD          Z5, Z11, Z11
+	VPORD           Z11, Z9, Z9
+	VPSUBD          Z6, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z7, Z9, Z9
+	VMOVDQU32       Z9, 3392(DX)
+	VPSRLD          $0x18, Z8, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSRLD          $0x18, Z10, Z11
+	VPANDD          Z5, Z11, Z11
+	VPORD           Z11, Z9, Z9
+	VPSUBD          Z6, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          Z7, Z9, Z9
+	VMOVDQU32       Z9, 3968(DX)
+	VPSRLD          $0x1c, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	VPSRLD          $0x1a, Z10, Z9
+	VPANDD          Z5, Z9, Z9
+	VPORD           Z9, Z8, Z8
+	VPSUBD          Z6, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z7, Z8, Z8
+	VMOVDQU32       Z8, 4544(DX)
+	VBROADCASTI32X4 8(SI), Z7
+	VINSERTI32X4    $0x01, 8(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 8(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 8(R9), Z7, Z7
+	PREFETCHT0      512(R11)
+	PREFETCHT0      576(R11)
+	VBROADCASTI32X4 8(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 8(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 8(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 8(R9)(AX*1), Z8, Z8
+	PREFETCHT0      640(R11)
+	PREFETCHT0      704(R11)
+	VBROADCASTI32X4 8(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 8(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 8(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 8(R9)(AX*2), Z9, Z9
+	PREFETCHT0      768(R11)
+	PREFETCHT0      832(R11)
+	VBROADCASTI32X4 8(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 8(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 8(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 8(R9)(CX*1), Z10, Z10
+	PREFETCHT0      896(R11)
+	PREFETCHT0      960(R11)
+	VPANDD          Z2, Z7, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VBROADCASTI32X4 (R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z8, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VBROADCASTI32X4 16(R10), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z14
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z16
+	VPUNPCKLDQ      Z14, Z13, Z7
+	VPUNPCKHDQ      Z14, Z13, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z8
+	VPUNPCKHDQ      Z16, Z15, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    36(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, (DX)
+	VBROADCASTI32X4 24(SI), Z7
+	VINSERTI32X4    $0x01, 24(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 24(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 24(R9), Z7, Z7
+	PREFETCHT0      1024(R11)
+	PREFETCHT0      1088(R11)
+	VBROADCASTI32X4 24(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 24(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 24(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 24(R9)(AX*1), Z8, Z8
+	PREFETCHT0      1152(R11)
+	PREFETCHT0      1216(R11)
+	VBROADCASTI32X4 24(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 24(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 24(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 24(R9)(AX*2), Z9, Z9
+	PREFETCHT0      1280(R11)
+	PREFETCHT0      1344(R11)
+	VBROADCASTI32X4 24(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 24(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 24(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 24(R9)(CX*1), Z10, Z10
+	PREFETCHT0      1408(R11)
+	PREFETCHT0      1472(R11)
+	VPANDD          Z2, Z7, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VBROADCASTI32X4 40(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z8, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VBROADCASTI32X4 56(R10), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z14
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z16
+	VPUNPCKLDQ      Z14, Z13, Z7
+	VPUNPCKHDQ      Z14, Z13, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z8
+	VPUNPCKHDQ      Z16, Z15, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    76(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 576(DX)
+	VBROADCASTI32X4 40(SI), Z7
+	VINSERTI32X4    $0x01, 40(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 40(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 40(R9), Z7, Z7
+	PREFETCHT0      1536(R11)
+	PREFETCHT0      1600(R11)
+	VBROADCASTI32X4 40(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 40(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 40(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 40(R9)(AX*1), Z8, Z8
+	PREFETCHT0      1664(R11)
+	PREFETCHT0      1728(R11)
+	VBROADCASTI32X4 40(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 40(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 40(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 40(R9)(AX*2), Z9, Z9
+	PREFETCHT0      1792(R11)
+	PREFETCHT0      1856(R11)
+	VBROADCASTI32X4 40(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 40(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 40(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 40(R9)(CX*1), Z10, Z10
+	PREFETCHT0      1920(R11)
+	PREFETCHT0      1984(R11)
+	VPANDD          Z2, Z7, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VBROADCASTI32X4 80(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z8, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VBROADCASTI32X4 96(R10), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z14
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z16
+	VPUNPCKLDQ      Z14, Z13, Z7
+	VPUNPCKHDQ      Z14, Z13, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z8
+	VPUNPCKHDQ      Z16, Z15, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    116(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 1152(DX)
+	VBROADCASTI32X4 56(SI), Z7
+	VINSERTI32X4    $0x01, 56(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 56(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 56(R9), Z7, Z7
+	PREFETCHT0      2048(R11)
+	PREFETCHT0      2112(R11)
+	VBROADCASTI32X4 56(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 56(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 56(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 56(R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 56(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 56(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 56(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 56(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 56(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 56(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 56(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 56(R9)(CX*1), Z10, Z10
+	VPANDD          Z2, Z7, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VBROADCASTI32X4 120(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z8, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VBROADCASTI32X4 136(R10), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z14
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z16
+	VPUNPCKLDQ      Z14, Z13, Z7
+	VPUNPCKHDQ      Z14, Z13, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z8
+	VPUNPCKHDQ      Z16, Z15, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    156(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 1728(DX)
+	VBROADCASTI32X4 72(SI), Z7
+	VINSERTI32X4    $0x01, 72(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 72(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 72(R9), Z7, Z7
+	VBROADCASTI32X4 72(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 72(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 72(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 72(R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 72(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 72(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 72(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 72(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 72(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 72(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 72(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 72(R9)(CX*1), Z10, Z10
+	VPANDD          Z2, Z7, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VBROADCASTI32X4 160(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z8, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VBROADCASTI32X4 176(R10), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z14
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z16
+	VPUNPCKLDQ      Z14, Z13, Z7
+	VPUNPCKHDQ      Z14, Z13, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z8
+	VPUNPCKHDQ      Z16, Z15, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    196(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 2304(DX)
+	VBROADCASTI32X4 88(SI), Z7
+	VINSERTI32X4    $0x01, 88(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 88(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 88(R9), Z7, Z7
+	VBROADCASTI32X4 88(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 88(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 88(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 88(R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 88(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 88(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 88(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 88(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 88(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 88(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 88(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 88(R9)(CX*1), Z10, Z10
+	VPANDD          Z2, Z7, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VBROADCASTI32X4 200(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z8, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VBROADCASTI32X4 216(R10), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z14
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z16
+	VPUNPCKLDQ      Z14, Z13, Z7
+	VPUNPCKHDQ      Z14, Z13, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z8
+	VPUNPCKHDQ      Z16, Z15, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    236(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 2880(DX)
+	VBROADCASTI32X4 104(SI), Z7
+	VINSERTI32X4    $0x01, 104(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 104(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 104(R9), Z7, Z7
+	VBROADCASTI32X4 104(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 104(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 104(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 104(R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 104(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 104(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 104(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 104(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 104(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 104(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 104(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 104(R9)(CX*1), Z10, Z10
+	VPANDD          Z2, Z7, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VBROADCASTI32X4 240(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z8, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VBROADCASTI32X4 256(R10), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z14
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z16
+	VPUNPCKLDQ      Z14, Z13, Z7
+	VPUNPCKHDQ      Z14, Z13, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z8
+	VPUNPCKHDQ      Z16, Z15, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    276(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 3456(DX)
+	VBROADCASTI32X4 120(SI), Z7
+	VINSERTI32X4    $0x01, 120(DI), Z7, Z7
+	VINSERTI32X4    $0x02, 120(R8), Z7, Z7
+	VINSERTI32X4    $0x03, 120(R9), Z7, Z7
+	VBROADCASTI32X4 120(SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, 120(DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 120(R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 120(R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 120(SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, 120(DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 120(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, 120(R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 120(SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, 120(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 120(R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 120(R9)(CX*1), Z10, Z10
+	VPANDD          Z2, Z7, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VBROADCASTI32X4 280(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z11, Z13
+	VPANDD          Z2, Z8, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z12, Z11, Z14
+	VPANDD          Z2, Z9, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z12, Z11, Z15
+	VPANDD          Z2, Z10, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z12, Z11, Z16
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VBROADCASTI32X4 296(R10), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPSRLD          $0x04, Z8, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z14
+	VPSRLD          $0x04, Z9, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z15
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z2, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPDPBUSD        Z11, Z7, Z16
+	VPUNPCKLDQ      Z14, Z13, Z7
+	VPUNPCKHDQ      Z14, Z13, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLDQ      Z16, Z15, Z8
+	VPUNPCKHDQ      Z16, Z15, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z9
+	VPUNPCKLQDQ     Z8, Z7, Z7
+	VPADDD          Z9, Z7, Z7
+	VPBROADCASTD    316(R10), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMOVDQU32       Z7, 4032(DX)
+	VBROADCASTSS    32(R10), Z7
+	VMULPS          512(DX), Z7, Z7
+	VFMADD231PS     (DX), Z7, Z0
+	VBROADCASTSS    72(R10), Z7
+	VMULPS          1088(DX), Z7, Z7
+	VFMADD231PS     576(DX), Z7, Z0
+	VBROADCASTSS    112(R10), Z7
+	VMULPS          1664(DX), Z7, Z7
+	VFMADD231PS     1152(DX), Z7, Z0
+	VBROADCASTSS    152(R10), Z7
+	VMULPS          2240(DX), Z7, Z7
+	VFMADD231PS     1728(DX), Z7, Z0
+	VBROADCASTSS    192(R10), Z7
+	VMULPS          2816(DX), Z7, Z7
+	VFMADD231PS     2304(DX), Z7, Z0
+	VBROADCASTSS    232(R10), Z7
+	VMULPS          3392(DX), Z7, Z7
+	VFMADD231PS     2880(DX), Z7, Z0
+	VBROADCASTSS    272(R10), Z7
+	VMULPS          3968(DX), Z7, Z7
+	VFMADD231PS     3456(DX), Z7, Z0
+	VBROADCASTSS    312(R10), Z7
+	VMULPS          4544(DX), Z7, Z7
+	VFMADD231PS     4032(DX), Z7, Z0
+	ADDQ            $0x00000140, R10
+	ADDQ            $0x00000880, R11
+	ADDQ            $0x00000088, SI
+	ADDQ            $0x00000088, DI
+	ADDQ            $0x00000088, R8
+	ADDQ            $0x00000088, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackMXFP4(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512UnpackMXFP4(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
+	VBROADCASTI32X4 mxfp4Levels<>+0(SB), Z1
+	VPBROADCASTD    word000000ff<>+0(SB), Z2
+	VPBROADCASTD    word00000001<>+0(SB), Z3
+	VPBROADCASTD    word00200000<>+0(SB), Z4
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXORD          Z5, Z5, Z5
+	VMOVD           (SI), X6
+	VPINSRD         $0x01, (SI)(AX*1), X6, X6
+	VPINSRD         $0x02, (SI)(AX*2), X6, X6
+	VPINSRD         $0x03, (SI)(CX*1), X6, X6
+	VINSERTI32X4    $0x00, X6, Z5, Z5
+	VMOVD           (DI), X6
+	VPINSRD         $0x01, (DI)(AX*1), X6, X6
+	VPINSRD         $0x02, (DI)(AX*2), X6, X6
+	VPINSRD         $0x03, (DI)(CX*1), X6, X6
+	VINSERTI32X4    $0x01, X6, Z5, Z5
+	VMOVD           (R8), X6
+	VPINSRD         $0x01, (R8)(AX*1), X6, X6
+	VPINSRD         $0x02, (R8)(AX*2), X6, X6
+	VPINSRD         $0x03, (R8)(CX*1), X6, X6
+	VINSERTI32X4    $0x02, X6, Z5, Z5
+	VMOVD           (R9), X6
+	VPINSRD         $0x01, (R9)(AX*1), X6, X6
+	VPINSRD         $0x02, (R9)(AX*2), X6, X6
+	VPINSRD         $0x03, (R9)(CX*1), X6, X6
+	VINSERTI32X4    $0x03, X6, Z5, Z5
+	VPANDD          Z2, Z5, Z6
+	VPSLLD          $0x15, Z6, Z7
+	VPANDD          Z4, Z7, Z7
+	VPADDD          Z4, Z7, Z7
+	VPSUBD          Z3, Z6, Z6
+	VPSLLD          $0x17, Z6, Z6
+	VPMAXSD         Z7, Z6, Z6
+	VMOVDQU32       Z6, 512(DX)
+	VBROADCASTI32X4 1(SI), Z6
+	VINSERTI32X4    $0x01, 1(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 1(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 1(R9), Z6, Z6
+	VBROADCASTI32X4 1(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 1(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 1(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 1(R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 1(SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, 1(DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, 1(R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, 1(R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 1(SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, 1(DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 1(R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 1(R9)(CX*1), Z9, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
+	VPANDD          Z0, Z9, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, (DX)
+	VPANDD          Z0, Z7, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 64(DX)
+	VPANDD          Z0, Z10, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 128(DX)
+	VPANDD          Z0, Z6, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 192(DX)
+	VPSRLD          $0x04, Z9, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 256(DX)
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 320(DX)
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 384(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 448(DX)
+	ADDQ            $0x00000240, DX
+	ADDQ            $0x00000011, SI
+	ADDQ            $0x00000011, DI
+	ADDQ            $0x00000011, R8
+	ADDQ            $0x00000011, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+DATA mxfp4Levels<>+0(SB)/8, $0x181412100f0e0d0c
+DATA mxfp4Levels<>+8(SB)/8, $0x00040608090a0b0c
+DATA mxfp4Levels<>+16(SB)/8, $0x181412100f0e0d0c
+DATA mxfp4Levels<>+24(SB)/8, $0x00040608090a0b0c
+DATA mxfp4Levels<>+32(SB)/8, $0x181412100f0e0d0c
+DATA mxfp4Levels<>+40(SB)/8, $0x00040608090a0b0c
+DATA mxfp4Levels<>+48(SB)/8, $0x181412100f0e0d0c
+DATA mxfp4Levels<>+56(SB)/8, $0x00040608090a0b0c
+GLOBL mxfp4Levels<>(SB), RODATA|NOPTR, $64
+
+DATA word00000001<>+0(SB)/4, $0x00000001
+GLOBL word00000001<>(SB), RODATA|NOPTR, $4
+
+DATA word00200000<>+0(SB)/4, $0x00200000
+GLOBL word00200000<>(SB), RODATA|NOPTR, $4
+
+// func avx512DotMXFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotMXFP4(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VBROADCASTI32X4 mxfp4Levels<>+0(SB), Z3
+	VPBROADCASTD    word000000ff<>+0(SB), Z4
+	VPBROADCASTD    word00000001<>+0(SB), Z5
+	VPBROADCASTD    word00200000<>+0(SB), Z6
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXORD          Z7, Z7, Z7
+	VMOVD           (SI), X8
+	VPINSRD         $0x01, (SI)(AX*1), X8, X8
+	VPINSRD         $0x02, (SI)(AX*2), X8, X8
+	VPINSRD         $0x03, (SI)(CX*1), X8, X8
+	VINSERTI32X4    $0x00, X8, Z7, Z7
+	VMOVD           (DI), X8
+	VPINSRD         $0x01, (DI)(AX*1), X8, X8
+	VPINSRD         $0x02, (DI)(AX*2), X8, X8
+	VPINSRD         $0x03, (DI)(CX*1), X8, X8
+	VINSERTI32X4    $0x01, X8, Z7, Z7
+	VMOVD           (R8), X8
+	VPINSRD         $0x01, (R8)(AX*1), X8, X8
+	VPINSRD         $0x02, (R8)(AX*2), X8, X8
+	VPINSRD         $0x03, (R8)(CX*1), X8, X8
+	VINSERTI32X4    $0x02, X8, Z7, Z7
+	VMOVD           (R9), X8
+	VPINSRD         $0x01, (R9)(AX*1), X8, X8
+	VPINSRD         $0x02, (R9)(AX*2), X8, X8
+	VPINSRD         $0x03, (R9)(CX*1), X8, X8
+	VINSERTI32X4    $0x03, X8, Z7, Z7
+	VPANDD          Z4, Z7, Z8
+	VPSLLD          $0x15, Z8, Z9
+	VPANDD          Z6, Z9, Z9
+	VPADDD          Z6, Z9, Z9
+	VPSUBD          Z5, Z8, Z8
+	VPSLLD          $0x17, Z8, Z8
+	VPMAXSD         Z9, Z8, Z8
+	VMOVDQU32       Z8, 512(DX)
+	VBROADCASTI32X4 1(SI), Z8
+	VINSERTI32X4    $0x01, 1(DI), Z8, Z8
+	VINSERTI32X4    $0x02, 1(R8), Z8, Z8
+	VINSERTI32X4    $0x03, 1(R9), Z8, Z8
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 1(SI)(AX*1), Z9
+	VINSERTI32X4    $0x01, 1(DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 1(R8)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 1(R9)(AX*1), Z9, Z9
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 1(SI)(AX*2), Z10
+	VINSERTI32X4    $0x01, 1(DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, 1(R8)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, 1(R9)(AX*2), Z10, Z10
+	PREFETCHT0      256(R11)
+	VBROADCASTI32X4 1(SI)(CX*1), Z11
+	VINSERTI32X4    $0x01, 1(DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 1(R8)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 1(R9)(CX*1), Z11, Z11
+	VPANDD          Z2, Z8, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VBROADCASTI32X4 (R10), Z13
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z13, Z12, Z14
+	VPANDD          Z2, Z9, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z13, Z12, Z15
+	VPANDD          Z2, Z10, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z13, Z12, Z16
+	VPANDD          Z2, Z11, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z13, Z12, Z17
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VBROADCASTI32X4 16(R10), Z12
+	VPDPBUSD        Z12, Z8, Z14
+	VPSRLD          $0x04, Z9, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPDPBUSD        Z12, Z8, Z15
+	VPSRLD          $0x04, Z10, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPDPBUSD        Z12, Z8, Z16
+	VPSRLD          $0x04, Z11, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPDPBUSD        Z12, Z8, Z17
+	VPUNPCKLDQ      Z15, Z14, Z8
+	VPUNPCKHDQ      Z15, Z14, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z17, Z16, Z9
+	VPUNPCKHDQ      Z17, Z16, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VPBROADCASTD    36(R10), Z9
+	VPADDD          Z9, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMOVDQU32       Z8, (DX)
+	VBROADCASTSS    32(R10), Z8
+	VMULPS          512(DX), Z8, Z8
+	VFMADD231PS     (DX), Z8, Z0
+	ADDQ            $0x00000028, R10
+	ADDQ            $0x00000110, R11
+	ADDQ            $0x00000011, SI
+	ADDQ            $0x00000011, DI
+	ADDQ            $0x00000011, R8
+	ADDQ            $0x00000011, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ4_0_ROCMFP4(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512UnpackQ4_0_ROCMFP4(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
+	VBROADCASTI32X4 rocmFP4<>+0(SB), Z1
+	VPBROADCASTD    word000000ff<>+0(SB), Z2
+	VPBROADCASTD    word7b000000<>+0(SB), Z3
+	VPBROADCASTD    word0000007e<>+0(SB), Z4
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXORD          Z5, Z5, Z5
+	VMOVD           14(SI), X6
+	VPINSRD         $0x01, 14(SI)(AX*1), X6, X6
+	VPINSRD         $0x02, 14(SI)(AX*2), X6, X6
+	VPINSRD         $0x03, 14(SI)(CX*1), X6, X6
+	VINSERTI32X4    $0x00, X6, Z5, Z5
+	VMOVD           14(DI), X6
+	VPINSRD         $0x01, 14(DI)(AX*1), X6, X6
+	VPINSRD         $0x02, 14(DI)(AX*2), X6, X6
+	VPINSRD         $0x03, 14(DI)(CX*1), X6, X6
+	VINSERTI32X4    $0x01, X6, Z5, Z5
+	VMOVD           14(R8), X6
+	VPINSRD         $0x01, 14(R8)(AX*1), X6, X6
+	VPINSRD         $0x02, 14(R8)(AX*2), X6, X6
+	VPINSRD         $0x03, 14(R8)(CX*1), X6, X6
+	VINSERTI32X4    $0x02, X6, Z5, Z5
+	VMOVD           14(R9), X6
+	VPINSRD         $0x01, 14(R9)(AX*1), X6, X6
+	VPINSRD         $0x02, 14(R9)(AX*2), X6, X6
+	VPINSRD         $0x03, 14(R9)(CX*1), X6, X6
+	VINSERTI32X4    $0x03, X6, Z5, Z5
+	VPSRLD          $0x10, Z5, Z6
+	VPANDD          Z2, Z6, Z6
+	VPSUBD          Z6, Z4, Z7
+	VPSRAD          $0x1f, Z7, Z7
+	VPSLLD          $0x14, Z6, Z6
+	VMULPS          Z3, Z6, Z6
+	VPANDND         Z6, Z7, Z6
+	VMOVDQU32       Z6, 256(DX)
+	VPSRLD          $0x18, Z5, Z6
+	VPANDD          Z2, Z6, Z6
+	VPSUBD          Z6, Z4, Z7
+	VPSRAD          $0x1f, Z7, Z7
+	VPSLLD          $0x14, Z6, Z6
+	VMULPS          Z3, Z6, Z6
+	VPANDND         Z6, Z7, Z6
+	VMOVDQU32       Z6, 576(DX)
+	VBROADCASTI32X4 (SI), Z6
+	VINSERTI32X4    $0x01, (DI), Z6, Z6
+	VINSERTI32X4    $0x02, (R8), Z6, Z6
+	VINSERTI32X4    $0x03, (R9), Z6, Z6
+	VBROADCASTI32X4 (SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 (SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z9, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
+	VPANDD          Z0, Z9, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, (DX)
+	VPANDD          Z0, Z7, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 64(DX)
+	VPANDD          Z0, Z10, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 128(DX)
+	VPANDD          Z0, Z6, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 192(DX)
+	VPSRLD          $0x04, Z9, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 320(DX)
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 384(DX)
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 448(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 512(DX)
+	ADDQ            $0x00000280, DX
+	ADDQ            $0x00000012, SI
+	ADDQ            $0x00000012, DI
+	ADDQ            $0x00000012, R8
+	ADDQ            $0x00000012, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+DATA rocmFP4<>+0(SB)/8, $0x1412100e0d0c0b0a
+DATA rocmFP4<>+8(SB)/8, $0x000204060708090a
+DATA rocmFP4<>+16(SB)/8, $0x1412100e0d0c0b0a
+DATA rocmFP4<>+24(SB)/8, $0x000204060708090a
+DATA rocmFP4<>+32(SB)/8, $0x1412100e0d0c0b0a
+DATA rocmFP4<>+40(SB)/8, $0x000204060708090a
+DATA rocmFP4<>+48(SB)/8, $0x1412100e0d0c0b0a
+DATA rocmFP4<>+56(SB)/8, $0x000204060708090a
+GLOBL rocmFP4<>(SB), RODATA|NOPTR, $64
+
+DATA word7b000000<>+0(SB)/4, $0x7b000000
+GLOBL word7b000000<>(SB), RODATA|NOPTR, $4
+
+DATA word0000007e<>+0(SB)/4, $0x0000007e
+GLOBL word0000007e<>(SB), RODATA|NOPTR, $4
+
+// func avx512DotQ4_0_ROCMFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ4_0_ROCMFP4(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VBROADCASTI32X4 rocmFP4<>+0(SB), Z3
+	VPBROADCASTD    word000000ff<>+0(SB), Z4
+	VPBROADCASTD    word7b000000<>+0(SB), Z5
+	VPBROADCASTD    word0000007e<>+0(SB), Z6
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXORD          Z7, Z7, Z7
+	VMOVD           14(SI), X8
+	VPINSRD         $0x01, 14(SI)(AX*1), X8, X8
+	VPINSRD         $0x02, 14(SI)(AX*2), X8, X8
+	VPINSRD         $0x03, 14(SI)(CX*1), X8, X8
+	VINSERTI32X4    $0x00, X8, Z7, Z7
+	VMOVD           14(DI), X8
+	VPINSRD         $0x01, 14(DI)(AX*1), X8, X8
+	VPINSRD         $0x02, 14(DI)(AX*2), X8, X8
+	VPINSRD         $0x03, 14(DI)(CX*1), X8, X8
+	VINSERTI32X4    $0x01, X8, Z7, Z7
+	VMOVD           14(R8), X8
+	VPINSRD         $0x01, 14(R8)(AX*1), X8, X8
+	VPINSRD         $0x02, 14(R8)(AX*2), X8, X8
+	VPINSRD         $0x03, 14(R8)(CX*1), X8, X8
+	VINSERTI32X4    $0x02, X8, Z7, Z7
+	VMOVD           14(R9), X8
+	VPINSRD         $0x01, 14(R9)(AX*1), X8, X8
+	VPINSRD         $0x02, 14(R9)(AX*2), X8, X8
+	VPINSRD         $0x03, 14(R9)(CX*1), X8, X8
+	VINSERTI32X4    $0x03, X8, Z7, Z7
+	VPSRLD          $0x10, Z7, Z8
+	VPANDD          Z4, Z8, Z8
+	VPSUBD          Z8, Z6, Z9
+	VPSRAD          $0x1f, Z9, Z9
+	VPSLLD          $0x14, Z8, Z8
+	VMULPS          Z5, Z8, Z8
+	VPANDND         Z8, Z9, Z8
+	VMOVDQU32       Z8, 256(DX)
+	VPSRLD          $0x18, Z7, Z8
+	VPANDD          Z4, Z8, Z8
+	VPSUBD          Z8, Z6, Z9
+	VPSRAD          $0x1f, Z9, Z9
+	VPSLLD          $0x14, Z8, Z8
+	VMULPS          Z5, Z8, Z8
+	VPANDND         Z8, Z9, Z8
+	VMOVDQU32       Z8, 576(DX)
+	VBROADCASTI32X4 (SI), Z8
+	VINSERTI32X4    $0x01, (DI), Z8, Z8
+	VINSERTI32X4    $0x02, (R8), Z8, Z8
+	VINSERTI32X4    $0x03, (R9), Z8, Z8
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 (SI)(AX*1), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z9, Z9
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 (SI)(AX*2), Z10
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z10, Z10
+	PREFETCHT0      256(R11)
+	VBROADCASTI32X4 (SI)(CX*1), Z11
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z11, Z11
+	VPANDD          Z2, Z8, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VBROADCASTI32X4 (R10), Z13
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z13, Z12, Z14
+	VPANDD          Z2, Z9, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z13, Z12, Z15
+	VPANDD          Z2, Z10, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z13, Z12, Z16
+	VPANDD          Z2, Z11, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z13, Z12, Z17
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPBROADCASTD    36(R10), Z13
+	VPADDD          Z13, Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMOVDQU32       Z12, (DX)
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VBROADCASTI32X4 16(R10), Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z12, Z8, Z13
+	VPSRLD          $0x04, Z9, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z12, Z8, Z9
+	VPSRLD          $0x04, Z10, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VMOVDQA32       Z1, Z10
+	VPDPBUSD        Z12, Z8, Z10
+	VPSRLD          $0x04, Z11, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VMOVDQA32       Z1, Z11
+	VPDPBUSD        Z12, Z8, Z11
+	VPUNPCKLDQ      Z9, Z13, Z8
+	VPUNPCKHDQ      Z9, Z13, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z11, Z10, Z9
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VPBROADCASTD    40(R10), Z9
+	VPADDD          Z9, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMOVDQU32       Z8, 320(DX)
+	VBROADCASTSS    32(R10), Z8
+	VMULPS          256(DX), Z8, Z8
+	VFMADD231PS     (DX), Z8, Z0
+	VBROADCASTSS    32(R10), Z8
+	VMULPS          576(DX), Z8, Z8
+	VFMADD231PS     320(DX), Z8, Z0
+	ADDQ            $0x0000002c, R10
+	ADDQ            $0x00000120, R11
+	ADDQ            $0x00000012, SI
+	ADDQ            $0x00000012, DI
+	ADDQ            $0x00000012, R8
+	ADDQ            $0x00000012, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512UnpackQ4_0_ROCMFP4_FAST(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
+	VBROADCASTI32X4 rocmFP4<>+0(SB), Z1
+	VPBROADCASTD    word000000ff<>+0(SB), Z2
+	VPBROADCASTD    word7b000000<>+0(SB), Z3
+	VPBROADCASTD    word0000007e<>+0(SB), Z4
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXORD          Z5, Z5, Z5
+	VMOVD           13(SI), X6
+	VPINSRD         $0x01, 13(SI)(AX*1), X6, X6
+	VPINSRD         $0x02, 13(SI)(AX*2), X6, X6
+	VPINSRD         $0x03, 13(SI)(CX*1), X6, X6
+	VINSERTI32X4    $0x00, X6, Z5, Z5
+	VMOVD           13(DI), X6
+	VPINSRD         $0x01, 13(DI)(AX*1), X6, X6
+	VPINSRD         $0x02, 13(DI)(AX*2), X6, X6
+	VPINSRD         $0x03, 13(DI)(CX*1), X6, X6
+	VINSERTI32X4    $0x01, X6, Z5, Z5
+	VMOVD           13(R8), X6
+	VPINSRD         $0x01, 13(R8)(AX*1), X6, X6
+	VPINSRD         $0x02, 13(R8)(AX*2), X6, X6
+	VPINSRD         $0x03, 13(R8)(CX*1), X6, X6
+	VINSERTI32X4    $0x02, X6, Z5, Z5
+	VMOVD           13(R9), X6
+	VPINSRD         $0x01, 13(R9)(AX*1), X6, X6
+	VPINSRD         $0x02, 13(R9)(AX*2), X6, X6
+	VPINSRD         $0x03, 13(R9)(CX*1), X6, X6
+	VINSERTI32X4    $0x03, X6, Z5, Z5
+	VPSRLD          $0x18, Z5, Z6
+	VPANDD          Z2, Z6, Z6
+	VPSUBD          Z6, Z4, Z7
+	VPSRAD          $0x1f, Z7, Z7
+	VPSLLD          $0x14, Z6, Z6
+	VMULPS          Z3, Z6, Z6
+	VPANDND         Z6, Z7, Z6
+	VMOVDQU32       Z6, 512(DX)
+	VBROADCASTI32X4 (SI), Z6
+	VINSERTI32X4    $0x01, (DI), Z6, Z6
+	VINSERTI32X4    $0x02, (R8), Z6, Z6
+	VINSERTI32X4    $0x03, (R9), Z6, Z6
+	VBROADCASTI32X4 (SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 (SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z9, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
+	VPANDD          Z0, Z9, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, (DX)
+	VPANDD          Z0, Z7, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 64(DX)
+	VPANDD          Z0, Z10, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 128(DX)
+	VPANDD          Z0, Z6, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 192(DX)
+	VPSRLD          $0x04, Z9, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 256(DX)
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 320(DX)
+	VPSRLD          $0x04, Z10, Z7
+	VPANDD          Z0, Z7, Z7
+	VPSHUFB         Z7, Z1, Z7
+	VMOVDQU32       Z7, 384(DX)
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VPSHUFB         Z6, Z1, Z6
+	VMOVDQU32       Z6, 448(DX)
+	ADDQ            $0x00000240, DX
+	ADDQ            $0x00000011, SI
+	ADDQ            $0x00000011, DI
+	ADDQ            $0x00000011, R8
+	ADDQ            $0x00000011, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+// func avx512DotQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ4_0_ROCMFP4_FAST(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VBROADCASTI32X4 rocmFP4<>+0(SB), Z3
+	VPBROADCASTD    word000000ff<>+0(SB), Z4
+	VPBROADCASTD    word7b000000<>+0(SB), Z5
+	VPBROADCASTD    word0000007e<>+0(SB), Z6
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXORD          Z7, Z7, Z7
+	VMOVD           13(SI), X8
+	VPINSRD         $0x01, 13(SI)(AX*1), X8, X8
+	VPINSRD         $0x02, 13(SI)(AX*2), X8, X8
+	VPINSRD         $0x03, 13(SI)(CX*1), X8, X8
+	VINSERTI32X4    $0x00, X8, Z7, Z7
+	VMOVD           13(DI), X8
+	VPINSRD         $0x01, 13(DI)(AX*1), X8, X8
+	VPINSRD         $0x02, 13(DI)(AX*2), X8, X8
+	VPINSRD         $0x03, 13(DI)(CX*1), X8, X8
+	VINSERTI32X4    $0x01, X8, Z7, Z7
+	VMOVD           13(R8), X8
+	VPINSRD         $0x01, 13(R8)(AX*1), X8, X8
+	VPINSRD         $0x02, 13(R8)(AX*2), X8, X8
+	VPINSRD         $0x03, 13(R8)(CX*1), X8, X8
+	VINSERTI32X4    $0x02, X8, Z7, Z7
+	VMOVD           13(R9), X8
+	VPINSRD         $0x01, 13(R9)(AX*1), X8, X8
+	VPINSRD         $0x02, 13(R9)(AX*2), X8, X8
+	VPINSRD         $0x03, 13(R9)(CX*1), X8, X8
+	VINSERTI32X4    $0x03, X8, Z7, Z7
+	VPSRLD          $0x18, Z7, Z8
+	VPANDD          Z4, Z8, Z8
+	VPSUBD          Z8, Z6, Z9
+	VPSRAD          $0x1f, Z9, Z9
+	VPSLLD          $0x14, Z8, Z8
+	VMULPS          Z5, Z8, Z8
+	VPANDND         Z8, Z9, Z8
+	VMOVDQU32       Z8, 512(DX)
+	VBROADCASTI32X4 (SI), Z8
+	VINSERTI32X4    $0x01, (DI), Z8, Z8
+	VINSERTI32X4    $0x02, (R8), Z8, Z8
+	VINSERTI32X4    $0x03, (R9), Z8, Z8
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 (SI)(AX*1), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z9, Z9
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 (SI)(AX*2), Z10
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z10, Z10
+	PREFETCHT0      256(R11)
+	VBROADCASTI32X4 (SI)(CX*1), Z11
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z11, Z11
+	VPANDD          Z2, Z8, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VBROADCASTI32X4 (R10), Z13
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z13, Z12, Z14
+	VPANDD          Z2, Z9, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z13, Z12, Z15
+	VPANDD          Z2, Z10, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z13, Z12, Z16
+	VPANDD          Z2, Z11, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z13, Z12, Z17
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VBROADCASTI32X4 16(R10), Z12
+	VPDPBUSD        Z12, Z8, Z14
+	VPSRLD          $0x04, Z9, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPDPBUSD        Z12, Z8, Z15
+	VPSRLD          $0x04, Z10, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPDPBUSD        Z12, Z8, Z16
+	VPSRLD          $0x04, Z11, Z8
+	VPANDD          Z2, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPDPBUSD        Z12, Z8, Z17
+	VPUNPCKLDQ      Z15, Z14, Z8
+	VPUNPCKHDQ      Z15, Z14, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z17, Z16, Z9
+	VPUNPCKHDQ      Z17, Z16, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VPBROADCASTD    36(R10), Z9
+	VPADDD          Z9, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMOVDQU32       Z8, (DX)
+	VBROADCASTSS    32(R10), Z8
+	VMULPS          512(DX), Z8, Z8
+	VFMADD231PS     (DX), Z8, Z0
+	ADDQ            $0x00000028, R10
+	ADDQ            $0x00000110, R11
+	ADDQ            $0x00000011, SI
+	ADDQ            $0x00000011, DI
+	ADDQ            $0x00000011, R8
+	ADDQ            $0x00000011, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ2_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512UnpackQ2_0_ROCMFPX(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VBROADCASTI32X4 rocmFP2<>+0(SB), Z0
+	VPBROADCASTD    word000000ff<>+0(SB), Z1
+	VPBROADCASTD    word7b000000<>+0(SB), Z2
+	VPBROADCASTD    word0000007e<>+0(SB), Z3
+	VBROADCASTI32X4 spreadFP2<>+0(SB), Z4
+	VPBROADCASTD    word00000003<>+0(SB), Z5
+	VPBROADCASTD    word00000300<>+0(SB), Z6
+	VPBROADCASTD    word00030000<>+0(SB), Z7
+	VPBROADCASTD    word03000000<>+0(SB), Z8
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXORD       Z9, Z9, Z9
+	VMOVD        6(SI), X10
+	VPINSRD      $0x01, 6(SI)(AX*1), X10, X10
+	VPINSRD      $0x02, 6(SI)(AX*2), X10, X10
+	VPINSRD      $0x03, 6(SI)(CX*1), X10, X10
+	VINSERTI32X4 $0x00, X10, Z9, Z9
+	VMOVD        6(DI), X10
+	VPINSRD      $0x01, 6(DI)(AX*1), X10, X10
+	VPINSRD      $0x02, 6(DI)(AX*2), X10, X10
+	VPINSRD      $0x03, 6(DI)(CX*1), X10, X10
+	VINSERTI32X4 $0x01, X10, Z9, Z9
+	VMOVD        6(R8), X10
+	VPINSRD      $0x01, 6(R8)(AX*1), X10, X10
+	VPINSRD      $0x02, 6(R8)(AX*2), X10, X10
+	VPINSRD      $0x03, 6(R8)(CX*1), X10, X10
+	VINSERTI32X4 $0x02, X10, Z9, Z9
+	VMOVD        6(R9), X10
+	VPINSRD      $0x01, 6(R9)(AX*1), X10, X10
+	VPINSRD      $0x02, 6(R9)(AX*2), X10, X10
+	VPINSRD      $0x03, 6(R9)(CX*1), X10, X10
+	VINSERTI32X4 $0x03, X10, Z9, Z9
+	VPSRLD       $0x10, Z9, Z10
+	VPANDD       Z1, Z10, Z10
+	VPSUBD       Z10, Z3, Z11
+	VPSRAD       $0x1f, Z11, Z11
+	VPSLLD       $0x14, Z10, Z10
+	VMULPS       Z2, Z10, Z10
+	VPANDND      Z10, Z11, Z10
+	VMOVDQU32    Z10, 256(DX)
+	VPSRLD       $0x18, Z9, Z10
+	VPANDD       Z1, Z10, Z10
+	VPSUBD       Z10, Z3, Z11
+	VPSRAD       $0x1f, Z11, Z11
+	VPSLLD       $0x14, Z10, Z10
+	VMULPS       Z2, Z10, Z10
+	VPANDND      Z10, Z11, Z10
+	VMOVDQU32    Z10, 576(DX)
+	VPBROADCASTQ (SI), Z10
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (DI), K1, Z10
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R8), K1, Z10
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R9), K1, Z10
+	VPBROADCASTQ (SI)(AX*1), Z11
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (DI)(AX*1), K1, Z11
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R8)(AX*1), K1, Z11
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R9)(AX*1), K1, Z11
+	VPBROADCASTQ (SI)(AX*2), Z12
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (DI)(AX*2), K1, Z12
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R8)(AX*2), K1, Z12
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R9)(AX*2), K1, Z12
+	VPBROADCASTQ (SI)(CX*1), Z13
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (DI)(CX*1), K1, Z13
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R8)(CX*1), K1, Z13
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R9)(CX*1), K1, Z13
+	VPSHUFB      Z4, Z10, Z10
+	VPANDD       Z5, Z10, Z14
+	VPSRLD       $0x02, Z10, Z15
+	VPANDD       Z6, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x04, Z10, Z15
+	VPANDD       Z7, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x06, Z10, Z10
+	VPANDD       Z8, Z10, Z10
+	VPORD        Z10, Z14, Z14
+	VPSHUFB      Z14, Z0, Z10
+	VPSHUFB      Z4, Z11, Z11
+	VPANDD       Z5, Z11, Z14
+	VPSRLD       $0x02, Z11, Z15
+	VPANDD       Z6, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x04, Z11, Z15
+	VPANDD       Z7, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x06, Z11, Z11
+	VPANDD       Z8, Z11, Z11
+	VPORD        Z11, Z14, Z14
+	VPSHUFB      Z14, Z0, Z11
+	VPSHUFB      Z4, Z12, Z12
+	VPANDD       Z5, Z12, Z14
+	VPSRLD       $0x02, Z12, Z15
+	VPANDD       Z6, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x04, Z12, Z15
+	VPANDD       Z7, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x06, Z12, Z12
+	VPANDD       Z8, Z12, Z12
+	VPORD        Z12, Z14, Z14
+	VPSHUFB      Z14, Z0, Z12
+	VPSHUFB      Z4, Z13, Z13
+	VPANDD       Z5, Z13, Z14
+	VPSRLD       $0x02, Z13, Z15
+	VPANDD       Z6, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x04, Z13, Z15
+	VPANDD       Z7, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x06, Z13, Z13
+	VPANDD       Z8, Z13, Z13
+	VPORD        Z13, Z14, Z14
+	VPSHUFB      Z14, Z0, Z13
+	VPUNPCKLDQ   Z11, Z10, Z14
+	VPUNPCKHDQ   Z11, Z10, Z10
+	VPUNPCKLDQ   Z13, Z12, Z11
+	VPUNPCKHDQ   Z13, Z12, Z12
+	VPUNPCKLQDQ  Z11, Z14, Z13
+	VPUNPCKHQDQ  Z11, Z14, Z11
+	VPUNPCKLQDQ  Z12, Z10, Z14
+	VPUNPCKHQDQ  Z12, Z10, Z10
+	VMOVDQU32    Z13, (DX)
+	VMOVDQU32    Z11, 64(DX)
+	VMOVDQU32    Z14, 128(DX)
+	VMOVDQU32    Z10, 192(DX)
+	VPBROADCASTQ 2(SI), Z10
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(DI), K1, Z10
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(R8), K1, Z10
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(R9), K1, Z10
+	VPBROADCASTQ 2(SI)(AX*1), Z11
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(DI)(AX*1), K1, Z11
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(R8)(AX*1), K1, Z11
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(R9)(AX*1), K1, Z11
+	VPBROADCASTQ 2(SI)(AX*2), Z12
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(DI)(AX*2), K1, Z12
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(R8)(AX*2), K1, Z12
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(R9)(AX*2), K1, Z12
+	VPBROADCASTQ 2(SI)(CX*1), Z13
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(DI)(CX*1), K1, Z13
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(R8)(CX*1), K1, Z13
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 2(R9)(CX*1), K1, Z13
+	VPSRLQ       $0x10, Z10, Z10
+	VPSHUFB      Z4, Z10, Z10
+	VPANDD       Z5, Z10, Z14
+	VPSRLD       $0x02, Z10, Z15
+	VPANDD       Z6, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x04, Z10, Z15
+	VPANDD       Z7, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x06, Z10, Z10
+	VPANDD       Z8, Z10, Z10
+	VPORD        Z10, Z14, Z14
+	VPSHUFB      Z14, Z0, Z10
+	VPSRLQ       $0x10, Z11, Z11
+	VPSHUFB      Z4, Z11, Z11
+	VPANDD       Z5, Z11, Z14
+	VPSRLD       $0x02, Z11, Z15
+	VPANDD       Z6, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x04, Z11, Z15
+	VPANDD       Z7, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x06, Z11, Z11
+	VPANDD       Z8, Z11, Z11
+	VPORD        Z11, Z14, Z14
+	VPSHUFB      Z14, Z0, Z11
+	VPSRLQ       $0x10, Z12, Z12
+	VPSHUFB      Z4, Z12, Z12
+	VPANDD       Z5, Z12, Z14
+	VPSRLD       $0x02, Z12, Z15
+	VPANDD       Z6, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x04, Z12, Z15
+	VPANDD       Z7, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x06, Z12, Z12
+	VPANDD       Z8, Z12, Z12
+	VPORD        Z12, Z14, Z14
+	VPSHUFB      Z14, Z0, Z12
+	VPSRLQ       $0x10, Z13, Z13
+	VPSHUFB      Z4, Z13, Z13
+	VPANDD       Z5, Z13, Z14
+	VPSRLD       $0x02, Z13, Z15
+	VPANDD       Z6, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x04, Z13, Z15
+	VPANDD       Z7, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VPSRLD       $0x06, Z13, Z13
+	VPANDD       Z8, Z13, Z13
+	VPORD        Z13, Z14, Z14
+	VPSHUFB      Z14, Z0, Z13
+	VPUNPCKLDQ   Z11, Z10, Z14
+	VPUNPCKHDQ   Z11, Z10, Z10
+	VPUNPCKLDQ   Z13, Z12, Z11
+	VPUNPCKHDQ   Z13, Z12, Z12
+	VPUNPCKLQDQ  Z11, Z14, Z13
+	VPUNPCKHQDQ  Z11, Z14, Z11
+	VPUNPCKLQDQ  Z12, Z10, Z14
+	VPUNPCKHQDQ  Z12, Z10, Z10
+	VMOVDQU32    Z13, 320(DX)
+	VMOVDQU32    Z11, 384(DX)
+	VMOVDQU32    Z14, 448(DX)
+	VMOVDQU32    Z10, 512(DX)
+	ADDQ         $0x00000280, DX
+	ADDQ         $0x0000000a, SI
+	ADDQ         $0x0000000a, DI
+	ADDQ         $0x0000000a, R8
+	ADDQ         $0x0000000a, R9
+	DECQ         BX
+	JNZ          block
+	VZEROUPPER
+	RET
+
+DATA rocmFP2<>+0(SB)/8, $0x0000000008050300
+DATA rocmFP2<>+8(SB)/8, $0x0000000000000000
+DATA rocmFP2<>+16(SB)/8, $0x0000000008050300
+DATA rocmFP2<>+24(SB)/8, $0x0000000000000000
+DATA rocmFP2<>+32(SB)/8, $0x0000000008050300
+DATA rocmFP2<>+40(SB)/8, $0x0000000000000000
+DATA rocmFP2<>+48(SB)/8, $0x0000000008050300
+DATA rocmFP2<>+56(SB)/8, $0x0000000000000000
+GLOBL rocmFP2<>(SB), RODATA|NOPTR, $64
+
+DATA spreadFP2<>+0(SB)/8, $0x0101010100000000
+DATA spreadFP2<>+8(SB)/8, $0x0303030302020202
+DATA spreadFP2<>+16(SB)/8, $0x0101010100000000
+DATA spreadFP2<>+24(SB)/8, $0x0303030302020202
+DATA spreadFP2<>+32(SB)/8, $0x0101010100000000
+DATA spreadFP2<>+40(SB)/8, $0x0303030302020202
+DATA spreadFP2<>+48(SB)/8, $0x0101010100000000
+DATA spreadFP2<>+56(SB)/8, $0x0303030302020202
+GLOBL spreadFP2<>(SB), RODATA|NOPTR, $64
+
+DATA word00000003<>+0(SB)/4, $0x00000003
+GLOBL word00000003<>(SB), RODATA|NOPTR, $4
+
+DATA word00000300<>+0(SB)/4, $0x00000300
+GLOBL word00000300<>(SB), RODATA|NOPTR, $4
+
+DATA word00030000<>+0(SB)/4, $0x00030000
+GLOBL word00030000<>(SB), RODATA|NOPTR, $4
+
+DATA word03000000<>+0(SB)/4, $0x03000000
+GLOBL word03000000<>(SB), RODATA|NOPTR, $4
+
+// func avx512DotQ2_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ2_0_ROCMFPX(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VBROADCASTI32X4 rocmFP2<>+0(SB), Z2
+	VPBROADCASTD    word000000ff<>+0(SB), Z3
+	VPBROADCASTD    word7b000000<>+0(SB), Z4
+	VPBROADCASTD    word0000007e<>+0(SB), Z5
+	VBROADCASTI32X4 spreadFP2<>+0(SB), Z6
+	VPBROADCASTD    word00000003<>+0(SB), Z7
+	VPBROADCASTD    word00000300<>+0(SB), Z8
+	VPBROADCASTD    word00030000<>+0(SB), Z9
+	VPBROADCASTD    word03000000<>+0(SB), Z10
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXORD          Z11, Z11, Z11
+	VMOVD           6(SI), X12
+	VPINSRD         $0x01, 6(SI)(AX*1), X12, X12
+	VPINSRD         $0x02, 6(SI)(AX*2), X12, X12
+	VPINSRD         $0x03, 6(SI)(CX*1), X12, X12
+	VINSERTI32X4    $0x00, X12, Z11, Z11
+	VMOVD           6(DI), X12
+	VPINSRD         $0x01, 6(DI)(AX*1), X12, X12
+	VPINSRD         $0x02, 6(DI)(AX*2), X12, X12
+	VPINSRD         $0x03, 6(DI)(CX*1), X12, X12
+	VINSERTI32X4    $0x01, X12, Z11, Z11
+	VMOVD           6(R8), X12
+	VPINSRD         $0x01, 6(R8)(AX*1), X12, X12
+	VPINSRD         $0x02, 6(R8)(AX*2), X12, X12
+	VPINSRD         $0x03, 6(R8)(CX*1), X12, X12
+	VINSERTI32X4    $0x02, X12, Z11, Z11
+	VMOVD           6(R9), X12
+	VPINSRD         $0x01, 6(R9)(AX*1), X12, X12
+	VPINSRD         $0x02, 6(R9)(AX*2), X12, X12
+	VPINSRD         $0x03, 6(R9)(CX*1), X12, X12
+	VINSERTI32X4    $0x03, X12, Z11, Z11
+	VPSRLD          $0x10, Z11, Z12
+	VPANDD          Z3, Z12, Z12
+	VPSUBD          Z12, Z5, Z13
+	VPSRAD          $0x1f, Z13, Z13
+	VPSLLD          $0x14, Z12, Z12
+	VMULPS          Z4, Z12, Z12
+	VPANDND         Z12, Z13, Z12
+	VMOVDQU32       Z12, 256(DX)
+	VPSRLD          $0x18, Z11, Z12
+	VPANDD          Z3, Z12, Z12
+	VPSUBD          Z12, Z5, Z13
+	VPSRAD          $0x1f, Z13, Z13
+	VPSLLD          $0x14, Z12, Z12
+	VMULPS          Z4, Z12, Z12
+	VPANDND         Z12, Z13, Z12
+	VMOVDQU32       Z12, 576(DX)
+	VPBROADCASTQ    (SI), Z12
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (DI), K1, Z12
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R8), K1, Z12
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R9), K1, Z12
+	VPBROADCASTQ    (SI)(AX*1), Z13
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (DI)(AX*1), K1, Z13
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R8)(AX*1), K1, Z13
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R9)(AX*1), K1, Z13
+	VPBROADCASTQ    (SI)(AX*2), Z14
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (DI)(AX*2), K1, Z14
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R8)(AX*2), K1, Z14
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R9)(AX*2), K1, Z14
+	VPBROADCASTQ    (SI)(CX*1), Z15
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (DI)(CX*1), K1, Z15
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R8)(CX*1), K1, Z15
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R9)(CX*1), K1, Z15
+	VPSHUFB         Z6, Z12, Z12
+	VPANDD          Z7, Z12, Z16
+	VPSRLD          $0x02, Z12, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x04, Z12, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x06, Z12, Z12
+	VPANDD          Z10, Z12, Z12
+	VPORD           Z12, Z16, Z16
+	VPSHUFB         Z16, Z2, Z12
+	VPSHUFB         Z6, Z13, Z13
+	VPANDD          Z7, Z13, Z16
+	VPSRLD          $0x02, Z13, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x04, Z13, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x06, Z13, Z13
+	VPANDD          Z10, Z13, Z13
+	VPORD           Z13, Z16, Z16
+	VPSHUFB         Z16, Z2, Z13
+	VPSHUFB         Z6, Z14, Z14
+	VPANDD          Z7, Z14, Z16
+	VPSRLD          $0x02, Z14, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x04, Z14, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x06, Z14, Z14
+	VPANDD          Z10, Z14, Z14
+	VPORD           Z14, Z16, Z16
+	VPSHUFB         Z16, Z2, Z14
+	VPSHUFB         Z6, Z15, Z15
+	VPANDD          Z7, Z15, Z16
+	VPSRLD          $0x02, Z15, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x04, Z15, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x06, Z15, Z15
+	VPANDD          Z10, Z15, Z15
+	VPORD           Z15, Z16, Z16
+	VPSHUFB         Z16, Z2, Z15
+	VBROADCASTI32X4 (R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z12, Z17
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z16, Z13, Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z16, Z14, Z13
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z16, Z15, Z14
+	VPUNPCKLDQ      Z12, Z17, Z15
+	VPUNPCKHDQ      Z12, Z17, Z12
+	VPADDD          Z12, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z12
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z15, Z13
+	VPUNPCKLQDQ     Z12, Z15, Z15
+	VPADDD          Z13, Z15, Z15
+	VPBROADCASTD    36(R10), Z12
+	VPADDD          Z12, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, (DX)
+	VPBROADCASTQ    2(SI), Z12
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(DI), K1, Z12
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(R8), K1, Z12
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(R9), K1, Z12
+	VPBROADCASTQ    2(SI)(AX*1), Z13
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(DI)(AX*1), K1, Z13
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(R8)(AX*1), K1, Z13
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(R9)(AX*1), K1, Z13
+	VPBROADCASTQ    2(SI)(AX*2), Z14
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(DI)(AX*2), K1, Z14
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(R8)(AX*2), K1, Z14
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(R9)(AX*2), K1, Z14
+	VPBROADCASTQ    2(SI)(CX*1), Z15
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(DI)(CX*1), K1, Z15
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(R8)(CX*1), K1, Z15
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    2(R9)(CX*1), K1, Z15
+	VPSRLQ          $0x10, Z12, Z12
+	VPSHUFB         Z6, Z12, Z12
+	VPANDD          Z7, Z12, Z16
+	VPSRLD          $0x02, Z12, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x04, Z12, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x06, Z12, Z12
+	VPANDD          Z10, Z12, Z12
+	VPORD           Z12, Z16, Z16
+	VPSHUFB         Z16, Z2, Z12
+	VPSRLQ          $0x10, Z13, Z13
+	VPSHUFB         Z6, Z13, Z13
+	VPANDD          Z7, Z13, Z16
+	VPSRLD          $0x02, Z13, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x04, Z13, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x06, Z13, Z13
+	VPANDD          Z10, Z13, Z13
+	VPORD           Z13, Z16, Z16
+	VPSHUFB         Z16, Z2, Z13
+	VPSRLQ          $0x10, Z14, Z14
+	VPSHUFB         Z6, Z14, Z14
+	VPANDD          Z7, Z14, Z16
+	VPSRLD          $0x02, Z14, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x04, Z14, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x06, Z14, Z14
+	VPANDD          Z10, Z14, Z14
+	VPORD           Z14, Z16, Z16
+	VPSHUFB         Z16, Z2, Z14
+	VPSRLQ          $0x10, Z15, Z15
+	VPSHUFB         Z6, Z15, Z15
+	VPANDD          Z7, Z15, Z16
+	VPSRLD          $0x02, Z15, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x04, Z15, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z16, Z16
+	VPSRLD          $0x06, Z15, Z15
+	VPANDD          Z10, Z15, Z15
+	VPORD           Z15, Z16, Z16
+	VPSHUFB         Z16, Z2, Z15
+	VBROADCASTI32X4 16(R10), Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z16, Z12, Z17
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z16, Z13, Z12
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z16, Z14, Z13
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z16, Z15, Z14
+	VPUNPCKLDQ      Z12, Z17, Z15
+	VPUNPCKHDQ      Z12, Z17, Z12
+	VPADDD          Z12, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z12
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z15, Z13
+	VPUNPCKLQDQ     Z12, Z15, Z15
+	VPADDD          Z13, Z15, Z15
+	VPBROADCASTD    40(R10), Z12
+	VPADDD          Z12, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 320(DX)
+	VBROADCASTSS    32(R10), Z12
+	VMULPS          256(DX), Z12, Z12
+	VFMADD231PS     (DX), Z12, Z0
+	VBROADCASTSS    32(R10), Z12
+	VMULPS          576(DX), Z12, Z12
+	VFMADD231PS     320(DX), Z12, Z0
+	ADDQ            $0x0000002c, R10
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	ADDQ            $0x000000a0, R11
+	ADDQ            $0x0000000a, SI
+	ADDQ            $0x0000000a, DI
+	ADDQ            $0x0000000a, R8
+	ADDQ            $0x0000000a, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ3_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512UnpackQ3_0_ROCMFPX(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VBROADCASTI32X4 rocmFP3<>+0(SB), Z0
+	VPBROADCASTD    word000000ff<>+0(SB), Z1
+	VPBROADCASTD    word7b000000<>+0(SB), Z2
+	VPBROADCASTD    word0000007e<>+0(SB), Z3
+	VBROADCASTI32X4 spreadFP3<>+0(SB), Z4
+	VPBROADCASTD    word00000007<>+0(SB), Z5
+	VPBROADCASTD    word00000700<>+0(SB), Z6
+	VPBROADCASTD    word00070000<>+0(SB), Z7
+	VPBROADCASTD    word07000000<>+0(SB), Z8
+	VBROADCASTI32X4 shiftFP3<>+0(SB), Z9
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXORD       Z10, Z10, Z10
+	VMOVD        10(SI), X11
+	VPINSRD      $0x01, 10(SI)(AX*1), X11, X11
+	VPINSRD      $0x02, 10(SI)(AX*2), X11, X11
+	VPINSRD      $0x03, 10(SI)(CX*1), X11, X11
+	VINSERTI32X4 $0x00, X11, Z10, Z10
+	VMOVD        10(DI), X11
+	VPINSRD      $0x01, 10(DI)(AX*1), X11, X11
+	VPINSRD      $0x02, 10(DI)(AX*2), X11, X11
+	VPINSRD      $0x03, 10(DI)(CX*1), X11, X11
+	VINSERTI32X4 $0x01, X11, Z10, Z10
+	VMOVD        10(R8), X11
+	VPINSRD      $0x01, 10(R8)(AX*1), X11, X11
+	VPINSRD      $0x02, 10(R8)(AX*2), X11, X11
+	VPINSRD      $0x03, 10(R8)(CX*1), X11, X11
+	VINSERTI32X4 $0x02, X11, Z10, Z10
+	VMOVD        10(R9), X11
+	VPINSRD      $0x01, 10(R9)(AX*1), X11, X11
+	VPINSRD      $0x02, 10(R9)(AX*2), X11, X11
+	VPINSRD      $0x03, 10(R9)(CX*1), X11, X11
+	VINSERTI32X4 $0x03, X11, Z10, Z10
+	VPSRLD       $0x10, Z10, Z11
+	VPANDD       Z1, Z11, Z11
+	VPSUBD       Z11, Z3, Z12
+	VPSRAD       $0x1f, Z12, Z12
+	VPSLLD       $0x14, Z11, Z11
+	VMULPS       Z2, Z11, Z11
+	VPANDND      Z11, Z12, Z11
+	VMOVDQU32    Z11, 256(DX)
+	VPSRLD       $0x18, Z10, Z11
+	VPANDD       Z1, Z11, Z11
+	VPSUBD       Z11, Z3, Z12
+	VPSRAD       $0x1f, Z12, Z12
+	VPSLLD       $0x14, Z11, Z11
+	VMULPS       Z2, Z11, Z11
+	VPANDND      Z11, Z12, Z11
+	VMOVDQU32    Z11, 576(DX)
+	VPBROADCASTQ (SI), Z11
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (DI), K1, Z11
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R8), K1, Z11
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R9), K1, Z11
+	VPBROADCASTQ (SI)(AX*1), Z12
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (DI)(AX*1), K1, Z12
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R8)(AX*1), K1, Z12
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R9)(AX*1), K1, Z12
+	VPBROADCASTQ (SI)(AX*2), Z13
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (DI)(AX*2), K1, Z13
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R8)(AX*2), K1, Z13
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R9)(AX*2), K1, Z13
+	VPBROADCASTQ (SI)(CX*1), Z14
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (DI)(CX*1), K1, Z14
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R8)(CX*1), K1, Z14
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ (R9)(CX*1), K1, Z14
+	VPSHUFB      Z4, Z11, Z11
+	VPSRLVD      Z9, Z11, Z11
+	VPANDD       Z5, Z11, Z15
+	VPSLLD       $0x05, Z11, Z16
+	VPANDD       Z6, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0a, Z11, Z16
+	VPANDD       Z7, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0f, Z11, Z11
+	VPANDD       Z8, Z11, Z11
+	VPORD        Z11, Z15, Z15
+	VPSHUFB      Z15, Z0, Z11
+	VPSHUFB      Z4, Z12, Z12
+	VPSRLVD      Z9, Z12, Z12
+	VPANDD       Z5, Z12, Z15
+	VPSLLD       $0x05, Z12, Z16
+	VPANDD       Z6, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0a, Z12, Z16
+	VPANDD       Z7, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0f, Z12, Z12
+	VPANDD       Z8, Z12, Z12
+	VPORD        Z12, Z15, Z15
+	VPSHUFB      Z15, Z0, Z12
+	VPSHUFB      Z4, Z13, Z13
+	VPSRLVD      Z9, Z13, Z13
+	VPANDD       Z5, Z13, Z15
+	VPSLLD       $0x05, Z13, Z16
+	VPANDD       Z6, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0a, Z13, Z16
+	VPANDD       Z7, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0f, Z13, Z13
+	VPANDD       Z8, Z13, Z13
+	VPORD        Z13, Z15, Z15
+	VPSHUFB      Z15, Z0, Z13
+	VPSHUFB      Z4, Z14, Z14
+	VPSRLVD      Z9, Z14, Z14
+	VPANDD       Z5, Z14, Z15
+	VPSLLD       $0x05, Z14, Z16
+	VPANDD       Z6, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0a, Z14, Z16
+	VPANDD       Z7, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0f, Z14, Z14
+	VPANDD       Z8, Z14, Z14
+	VPORD        Z14, Z15, Z15
+	VPSHUFB      Z15, Z0, Z14
+	VPUNPCKLDQ   Z12, Z11, Z15
+	VPUNPCKHDQ   Z12, Z11, Z11
+	VPUNPCKLDQ   Z14, Z13, Z12
+	VPUNPCKHDQ   Z14, Z13, Z13
+	VPUNPCKLQDQ  Z12, Z15, Z14
+	VPUNPCKHQDQ  Z12, Z15, Z12
+	VPUNPCKLQDQ  Z13, Z11, Z15
+	VPUNPCKHQDQ  Z13, Z11, Z11
+	VMOVDQU32    Z14, (DX)
+	VMOVDQU32    Z12, 64(DX)
+	VMOVDQU32    Z15, 128(DX)
+	VMOVDQU32    Z11, 192(DX)
+	VPBROADCASTQ 6(SI), Z11
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(DI), K1, Z11
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(R8), K1, Z11
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(R9), K1, Z11
+	VPBROADCASTQ 6(SI)(AX*1), Z12
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(DI)(AX*1), K1, Z12
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(R8)(AX*1), K1, Z12
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(R9)(AX*1), K1, Z12
+	VPBROADCASTQ 6(SI)(AX*2), Z13
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(DI)(AX*2), K1, Z13
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(R8)(AX*2), K1, Z13
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(R9)(AX*2), K1, Z13
+	VPBROADCASTQ 6(SI)(CX*1), Z14
+	MOVL         $0x0000000c, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(DI)(CX*1), K1, Z14
+	MOVL         $0x00000030, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(R8)(CX*1), K1, Z14
+	MOVL         $0x000000c0, R10
+	KMOVW        R10, K1
+	VPBROADCASTQ 6(R9)(CX*1), K1, Z14
+	VPSHUFB      Z4, Z11, Z11
+	VPSRLVD      Z9, Z11, Z11
+	VPANDD       Z5, Z11, Z15
+	VPSLLD       $0x05, Z11, Z16
+	VPANDD       Z6, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0a, Z11, Z16
+	VPANDD       Z7, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0f, Z11, Z11
+	VPANDD       Z8, Z11, Z11
+	VPORD        Z11, Z15, Z15
+	VPSHUFB      Z15, Z0, Z11
+	VPSHUFB      Z4, Z12, Z12
+	VPSRLVD      Z9, Z12, Z12
+	VPANDD       Z5, Z12, Z15
+	VPSLLD       $0x05, Z12, Z16
+	VPANDD       Z6, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0a, Z12, Z16
+	VPANDD       Z7, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0f, Z12, Z12
+	VPANDD       Z8, Z12, Z12
+	VPORD        Z12, Z15, Z15
+	VPSHUFB      Z15, Z0, Z12
+	VPSHUFB      Z4, Z13, Z13
+	VPSRLVD      Z9, Z13, Z13
+	VPANDD       Z5, Z13, Z15
+	VPSLLD       $0x05, Z13, Z16
+	VPANDD       Z6, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0a, Z13, Z16
+	VPANDD       Z7, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0f, Z13, Z13
+	VPANDD       Z8, Z13, Z13
+	VPORD        Z13, Z15, Z15
+	VPSHUFB      Z15, Z0, Z13
+	VPSHUFB      Z4, Z14, Z14
+	VPSRLVD      Z9, Z14, Z14
+	VPANDD       Z5, Z14, Z15
+	VPSLLD       $0x05, Z14, Z16
+	VPANDD       Z6, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0a, Z14, Z16
+	VPANDD       Z7, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSLLD       $0x0f, Z14, Z14
+	VPANDD       Z8, Z14, Z14
+	VPORD        Z14, Z15, Z15
+	VPSHUFB      Z15, Z0, Z14
+	VPUNPCKLDQ   Z12, Z11, Z15
+	VPUNPCKHDQ   Z12, Z11, Z11
+	VPUNPCKLDQ   Z14, Z13, Z12
+	VPUNPCKHDQ   Z14, Z13, Z13
+	VPUNPCKLQDQ  Z12, Z15, Z14
+	VPUNPCKHQDQ  Z12, Z15, Z12
+	VPUNPCKLQDQ  Z13, Z11, Z15
+	VPUNPCKHQDQ  Z13, Z11, Z11
+	VMOVDQU32    Z14, 320(DX)
+	VMOVDQU32    Z12, 384(DX)
+	VMOVDQU32    Z15, 448(DX)
+	VMOVDQU32    Z11, 512(DX)
+	ADDQ         $0x00000280, DX
+	ADDQ         $0x0000000e, SI
+	ADDQ         $0x0000000e, DI
+	ADDQ         $0x0000000e, R8
+	ADDQ         $0x0000000e, R9
+	DECQ         BX
+	JNZ          block
+	VZEROUPPER
+	RET
+
+DATA rocmFP3<>+0(SB)/8, $0x0002030408060504
+DATA rocmFP3<>+8(SB)/8, $0x0000000000000000
+DATA rocmFP3<>+16(SB)/8, $0x0002030408060504
+DATA rocmFP3<>+24(SB)/8, $0x0000000000000000
+DATA rocmFP3<>+32(SB)/8, $0x0002030408060504
+DATA rocmFP3<>+40(SB)/8, $0x0000000000000000
+DATA rocmFP3<>+48(SB)/8, $0x0002030408060504
+DATA rocmFP3<>+56(SB)/8, $0x0000000000000000
+GLOBL rocmFP3<>(SB), RODATA|NOPTR, $64
+
+DATA spreadFP3<>+0(SB)/8, $0x8080020180800100
+DATA spreadFP3<>+8(SB)/8, $0x8080050480800403
+DATA spreadFP3<>+16(SB)/8, $0x8080020180800100
+DATA spreadFP3<>+24(SB)/8, $0x8080050480800403
+DATA spreadFP3<>+32(SB)/8, $0x8080020180800100
+DATA spreadFP3<>+40(SB)/8, $0x8080050480800403
+DATA spreadFP3<>+48(SB)/8, $0x8080020180800100
+DATA spreadFP3<>+56(SB)/8, $0x8080050480800403
+GLOBL spreadFP3<>(SB), RODATA|NOPTR, $64
+
+DATA word00000007<>+0(SB)/4, $0x00000007
+GLOBL word00000007<>(SB), RODATA|NOPTR, $4
+
+DATA word00000700<>+0(SB)/4, $0x00000700
+GLOBL word00000700<>(SB), RODATA|NOPTR, $4
+
+DATA word00070000<>+0(SB)/4, $0x00070000
+GLOBL word00070000<>(SB), RODATA|NOPTR, $4
+
+DATA word07000000<>+0(SB)/4, $0x07000000
+GLOBL word07000000<>(SB), RODATA|NOPTR, $4
+
+DATA shiftFP3<>+0(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+8(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+16(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+24(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+32(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+40(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+48(SB)/8, $0x0000000400000000
+DATA shiftFP3<>+56(SB)/8, $0x0000000400000000
+GLOBL shiftFP3<>(SB), RODATA|NOPTR, $64
+
+// func avx512DotQ3_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ3_0_ROCMFPX(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VBROADCASTI32X4 rocmFP3<>+0(SB), Z2
+	VPBROADCASTD    word000000ff<>+0(SB), Z3
+	VPBROADCASTD    word7b000000<>+0(SB), Z4
+	VPBROADCASTD    word0000007e<>+0(SB), Z5
+	VBROADCASTI32X4 spreadFP3<>+0(SB), Z6
+	VPBROADCASTD    word00000007<>+0(SB), Z7
+	VPBROADCASTD    word00000700<>+0(SB), Z8
+	VPBROADCASTD    word00070000<>+0(SB), Z9
+	VPBROADCASTD    word07000000<>+0(SB), Z10
+	VBROADCASTI32X4 shiftFP3<>+0(SB), Z11
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXORD          Z12, Z12, Z12
+	VMOVD           10(SI), X13
+	VPINSRD         $0x01, 10(SI)(AX*1), X13, X13
+	VPINSRD         $0x02, 10(SI)(AX*2), X13, X13
+	VPINSRD         $0x03, 10(SI)(CX*1), X13, X13
+	VINSERTI32X4    $0x00, X13, Z12, Z12
+	VMOVD           10(DI), X13
+	VPINSRD         $0x01, 10(DI)(AX*1), X13, X13
+	VPINSRD         $0x02, 10(DI)(AX*2), X13, X13
+	VPINSRD         $0x03, 10(DI)(CX*1), X13, X13
+	VINSERTI32X4    $0x01, X13, Z12, Z12
+	VMOVD           10(R8), X13
+	VPINSRD         $0x01, 10(R8)(AX*1), X13, X13
+	VPINSRD         $0x02, 10(R8)(AX*2), X13, X13
+	VPINSRD         $0x03, 10(R8)(CX*1), X13, X13
+	VINSERTI32X4    $0x02, X13, Z12, Z12
+	VMOVD           10(R9), X13
+	VPINSRD         $0x01, 10(R9)(AX*1), X13, X13
+	VPINSRD         $0x02, 10(R9)(AX*2), X13, X13
+	VPINSRD         $0x03, 10(R9)(CX*1), X13, X13
+	VINSERTI32X4    $0x03, X13, Z12, Z12
+	VPSRLD          $0x10, Z12, Z13
+	VPANDD          Z3, Z13, Z13
+	VPSUBD          Z13, Z5, Z14
+	VPSRAD          $0x1f, Z14, Z14
+	VPSLLD          $0x14, Z13, Z13
+	VMULPS          Z4, Z13, Z13
+	VPANDND         Z13, Z14, Z13
+	VMOVDQU32       Z13, 256(DX)
+	VPSRLD          $0x18, Z12, Z13
+	VPANDD          Z3, Z13, Z13
+	VPSUBD          Z13, Z5, Z14
+	VPSRAD          $0x1f, Z14, Z14
+	VPSLLD          $0x14, Z13, Z13
+	VMULPS          Z4, Z13, Z13
+	VPANDND         Z13, Z14, Z13
+	VMOVDQU32       Z13, 576(DX)
+	VPBROADCASTQ    (SI), Z13
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (DI), K1, Z13
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R8), K1, Z13
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R9), K1, Z13
+	VPBROADCASTQ    (SI)(AX*1), Z14
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (DI)(AX*1), K1, Z14
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R8)(AX*1), K1, Z14
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R9)(AX*1), K1, Z14
+	VPBROADCASTQ    (SI)(AX*2), Z15
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (DI)(AX*2), K1, Z15
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R8)(AX*2), K1, Z15
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R9)(AX*2), K1, Z15
+	VPBROADCASTQ    (SI)(CX*1), Z16
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (DI)(CX*1), K1, Z16
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R8)(CX*1), K1, Z16
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    (R9)(CX*1), K1, Z16
+	VPSHUFB         Z6, Z13, Z13
+	VPSRLVD         Z11, Z13, Z13
+	VPANDD          Z7, Z13, Z17
+	VPSLLD          $0x05, Z13, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0a, Z13, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0f, Z13, Z13
+	VPANDD          Z10, Z13, Z13
+	VPORD           Z13, Z17, Z17
+	VPSHUFB         Z17, Z2, Z13
+	VPSHUFB         Z6, Z14, Z14
+	VPSRLVD         Z11, Z14, Z14
+	VPANDD          Z7, Z14, Z17
+	VPSLLD          $0x05, Z14, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0a, Z14, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0f, Z14, Z14
+	VPANDD          Z10, Z14, Z14
+	VPORD           Z14, Z17, Z17
+	VPSHUFB         Z17, Z2, Z14
+	VPSHUFB         Z6, Z15, Z15
+	VPSRLVD         Z11, Z15, Z15
+	VPANDD          Z7, Z15, Z17
+	VPSLLD          $0x05, Z15, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0a, Z15, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0f, Z15, Z15
+	VPANDD          Z10, Z15, Z15
+	VPORD           Z15, Z17, Z17
+	VPSHUFB         Z17, Z2, Z15
+	VPSHUFB         Z6, Z16, Z16
+	VPSRLVD         Z11, Z16, Z16
+	VPANDD          Z7, Z16, Z17
+	VPSLLD          $0x05, Z16, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0a, Z16, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0f, Z16, Z16
+	VPANDD          Z10, Z16, Z16
+	VPORD           Z16, Z17, Z17
+	VPSHUFB         Z17, Z2, Z16
+	VBROADCASTI32X4 (R10), Z17
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z17, Z13, Z18
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z17, Z14, Z13
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z17, Z15, Z14
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z17, Z16, Z15
+	VPUNPCKLDQ      Z13, Z18, Z16
+	VPUNPCKHDQ      Z13, Z18, Z13
+	VPADDD          Z13, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z13
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z16, Z14
+	VPUNPCKLQDQ     Z13, Z16, Z16
+	VPADDD          Z14, Z16, Z16
+	VPBROADCASTD    36(R10), Z13
+	VPADDD          Z13, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMOVDQU32       Z16, (DX)
+	VPBROADCASTQ    6(SI), Z13
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(DI), K1, Z13
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(R8), K1, Z13
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(R9), K1, Z13
+	VPBROADCASTQ    6(SI)(AX*1), Z14
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(DI)(AX*1), K1, Z14
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(R8)(AX*1), K1, Z14
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(R9)(AX*1), K1, Z14
+	VPBROADCASTQ    6(SI)(AX*2), Z15
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(DI)(AX*2), K1, Z15
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(R8)(AX*2), K1, Z15
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(R9)(AX*2), K1, Z15
+	VPBROADCASTQ    6(SI)(CX*1), Z16
+	MOVL            $0x0000000c, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(DI)(CX*1), K1, Z16
+	MOVL            $0x00000030, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(R8)(CX*1), K1, Z16
+	MOVL            $0x000000c0, R13
+	KMOVW           R13, K1
+	VPBROADCASTQ    6(R9)(CX*1), K1, Z16
+	VPSHUFB         Z6, Z13, Z13
+	VPSRLVD         Z11, Z13, Z13
+	VPANDD          Z7, Z13, Z17
+	VPSLLD          $0x05, Z13, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0a, Z13, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0f, Z13, Z13
+	VPANDD          Z10, Z13, Z13
+	VPORD           Z13, Z17, Z17
+	VPSHUFB         Z17, Z2, Z13
+	VPSHUFB         Z6, Z14, Z14
+	VPSRLVD         Z11, Z14, Z14
+	VPANDD          Z7, Z14, Z17
+	VPSLLD          $0x05, Z14, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0a, Z14, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0f, Z14, Z14
+	VPANDD          Z10, Z14, Z14
+	VPORD           Z14, Z17, Z17
+	VPSHUFB         Z17, Z2, Z14
+	VPSHUFB         Z6, Z15, Z15
+	VPSRLVD         Z11, Z15, Z15
+	VPANDD          Z7, Z15, Z17
+	VPSLLD          $0x05, Z15, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0a, Z15, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0f, Z15, Z15
+	VPANDD          Z10, Z15, Z15
+	VPORD           Z15, Z17, Z17
+	VPSHUFB         Z17, Z2, Z15
+	VPSHUFB         Z6, Z16, Z16
+	VPSRLVD         Z11, Z16, Z16
+	VPANDD          Z7, Z16, Z17
+	VPSLLD          $0x05, Z16, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0a, Z16, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x0f, Z16, Z16
+	VPANDD          Z10, Z16, Z16
+	VPORD           Z16, Z17, Z17
+	VPSHUFB         Z17, Z2, Z16
+	VBROADCASTI32X4 16(R10), Z17
+	VMOVDQA32       Z1, Z18
+	VPDPBUSD        Z17, Z13, Z18
+	VMOVDQA32       Z1, Z13
+	VPDPBUSD        Z17, Z14, Z13
+	VMOVDQA32       Z1, Z14
+	VPDPBUSD        Z17, Z15, Z14
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z17, Z16, Z15
+	VPUNPCKLDQ      Z13, Z18, Z16
+	VPUNPCKHDQ      Z13, Z18, Z13
+	VPADDD          Z13, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z13
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z16, Z14
+	VPUNPCKLQDQ     Z13, Z16, Z16
+	VPADDD          Z14, Z16, Z16
+	VPBROADCASTD    40(R10), Z13
+	VPADDD          Z13, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMOVDQU32       Z16, 320(DX)
+	VBROADCASTSS    32(R10), Z13
+	VMULPS          256(DX), Z13, Z13
+	VFMADD231PS     (DX), Z13, Z0
+	VBROADCASTSS    32(R10), Z13
+	VMULPS          576(DX), Z13, Z13
+	VFMADD231PS     320(DX), Z13, Z0
+	ADDQ            $0x0000002c, R10
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	ADDQ            $0x000000e0, R11
+	ADDQ            $0x0000000e, SI
+	ADDQ            $0x0000000e, DI
+	ADDQ            $0x0000000e, R8
+	ADDQ            $0x0000000e, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ6_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512UnpackQ6_0_ROCMFPX(SB), NOSPLIT, $0-64
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPBROADCASTD    word000000ff<>+0(SB), Z0
+	VPBROADCASTD    word7b000000<>+0(SB), Z1
+	VPBROADCASTD    word0000007e<>+0(SB), Z2
+	VPBROADCASTD    word0000003f<>+0(SB), Z3
+	VPBROADCASTD    word00003f00<>+0(SB), Z4
+	VPBROADCASTD    word003f0000<>+0(SB), Z5
+	VPBROADCASTD    word3f000000<>+0(SB), Z6
+	VBROADCASTI32X4 spreadFP6Low<>+0(SB), Z7
+	VBROADCASTI32X4 spreadFP6High<>+0(SB), Z8
+	VPBROADCASTD    word20202020<>+0(SB), Z9
+	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z10
+	VPBROADCASTD    word40404040<>+0(SB), Z11
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+56(FP), BX
+
+block:
+	VPXORD          Z12, Z12, Z12
+	VMOVD           22(SI), X13
+	VPINSRD         $0x01, 22(SI)(AX*1), X13, X13
+	VPINSRD         $0x02, 22(SI)(AX*2), X13, X13
+	VPINSRD         $0x03, 22(SI)(CX*1), X13, X13
+	VINSERTI32X4    $0x00, X13, Z12, Z12
+	VMOVD           22(DI), X13
+	VPINSRD         $0x01, 22(DI)(AX*1), X13, X13
+	VPINSRD         $0x02, 22(DI)(AX*2), X13, X13
+	VPINSRD         $0x03, 22(DI)(CX*1), X13, X13
+	VINSERTI32X4    $0x01, X13, Z12, Z12
+	VMOVD           22(R8), X13
+	VPINSRD         $0x01, 22(R8)(AX*1), X13, X13
+	VPINSRD         $0x02, 22(R8)(AX*2), X13, X13
+	VPINSRD         $0x03, 22(R8)(CX*1), X13, X13
+	VINSERTI32X4    $0x02, X13, Z12, Z12
+	VMOVD           22(R9), X13
+	VPINSRD         $0x01, 22(R9)(AX*1), X13, X13
+	VPINSRD         $0x02, 22(R9)(AX*2), X13, X13
+	VPINSRD         $0x03, 22(R9)(CX*1), X13, X13
+	VINSERTI32X4    $0x03, X13, Z12, Z12
+	VPSRLD          $0x10, Z12, Z13
+	VPANDD          Z0, Z13, Z13
+	VPSUBD          Z13, Z2, Z14
+	VPSRAD          $0x1f, Z14, Z14
+	VPSLLD          $0x14, Z13, Z13
+	VMULPS          Z1, Z13, Z13
+	VPANDND         Z13, Z14, Z13
+	VMOVDQU32       Z13, 256(DX)
+	VPSRLD          $0x18, Z12, Z13
+	VPANDD          Z0, Z13, Z13
+	VPSUBD          Z13, Z2, Z14
+	VPSRAD          $0x1f, Z14, Z14
+	VPSLLD          $0x14, Z13, Z13
+	VMULPS          Z1, Z13, Z13
+	VPANDND         Z13, Z14, Z13
+	VMOVDQU32       Z13, 576(DX)
+	VBROADCASTI32X4 (SI), Z13
+	VINSERTI32X4    $0x01, (DI), Z13, Z13
+	VINSERTI32X4    $0x02, (R8), Z13, Z13
+	VINSERTI32X4    $0x03, (R9), Z13, Z13
+	VBROADCASTI32X4 (SI)(AX*1), Z14
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z14, Z14
+	VBROADCASTI32X4 (SI)(AX*2), Z15
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z15, Z15
+	VBROADCASTI32X4 (SI)(CX*1), Z16
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z16, Z16
+	VPSHUFB         Z7, Z13, Z13
+	VPANDD          Z3, Z13, Z17
+	VPSLLD          $0x02, Z13, Z18
+	VPANDD          Z4, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x04, Z13, Z18
+	VPANDD          Z5, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x06, Z13, Z13
+	VPANDD          Z6, Z13, Z13
+	VPORD           Z13, Z17, Z17
+	VPANDD          Z10, Z17, Z13
+	VPADDB          Z10, Z13, Z18
+	VPANDD          Z9, Z18, Z18
+	VPXORD          Z9, Z18, Z18
+	VPANDD          Z17, Z18, Z18
+	VPORD           Z18, Z13, Z13
+	VPADDB          Z9, Z13, Z13
+	VPTESTMB        Z9, Z17, K1
+	VPSUBB          Z13, Z11, K1, Z13
+	VPSHUFB         Z7, Z14, Z14
+	VPANDD          Z3, Z14, Z17
+	VPSLLD          $0x02, Z14, Z18
+	VPANDD          Z4, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x04, Z14, Z18
+	VPANDD          Z5, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x06, Z14, Z14
+	VPANDD          Z6, Z14, Z14
+	VPORD           Z14, Z17, Z17
+	VPANDD          Z10, Z17, Z14
+	VPADDB          Z10, Z14, Z18
+	VPANDD          Z9, Z18, Z18
+	VPXORD          Z9, Z18, Z18
+	VPANDD          Z17, Z18, Z18
+	VPORD           Z18, Z14, Z14
+	VPADDB          Z9, Z14, Z14
+	VPTESTMB        Z9, Z17, K1
+	VPSUBB          Z14, Z11, K1, Z14
+	VPSHUFB         Z7, Z15, Z15
+	VPANDD          Z3, Z15, Z17
+	VPSLLD          $0x02, Z15, Z18
+	VPANDD          Z4, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x04, Z15, Z18
+	VPANDD          Z5, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x06, Z15, Z15
+	VPANDD          Z6, Z15, Z15
+	VPORD           Z15, Z17, Z17
+	VPANDD          Z10, Z17, Z15
+	VPADDB          Z10, Z15, Z18
+	VPANDD          Z9, Z18, Z18
+	VPXORD          Z9, Z18, Z18
+	VPANDD          Z17, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VPADDB          Z9, Z15, Z15
+	VPTESTMB        Z9, Z17, K1
+	VPSUBB          Z15, Z11, K1, Z15
+	VPSHUFB         Z7, Z16, Z16
+	VPANDD          Z3, Z16, Z17
+	VPSLLD          $0x02, Z16, Z18
+	VPANDD          Z4, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x04, Z16, Z18
+	VPANDD          Z5, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x06, Z16, Z16
+	VPANDD          Z6, Z16, Z16
+	VPORD           Z16, Z17, Z17
+	VPANDD          Z10, Z17, Z16
+	VPADDB          Z10, Z16, Z18
+	VPANDD          Z9, Z18, Z18
+	VPXORD          Z9, Z18, Z18
+	VPANDD          Z17, Z18, Z18
+	VPORD           Z18, Z16, Z16
+	VPADDB          Z9, Z16, Z16
+	VPTESTMB        Z9, Z17, K1
+	VPSUBB          Z16, Z11, K1, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z16, Z15, Z14
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z17, Z16
+	VPUNPCKHQDQ     Z14, Z17, Z14
+	VPUNPCKLQDQ     Z15, Z13, Z17
+	VPUNPCKHQDQ     Z15, Z13, Z13
+	VMOVDQU32       Z16, (DX)
+	VMOVDQU32       Z14, 64(DX)
+	VMOVDQU32       Z17, 128(DX)
+	VMOVDQU32       Z13, 192(DX)
+	VBROADCASTI32X4 10(SI), Z13
+	VINSERTI32X4    $0x01, 10(DI), Z13, Z13
+	VINSERTI32X4    $0x02, 10(R8), Z13, Z13
+	VINSERTI32X4    $0x03, 10(R9), Z13, Z13
+	VBROADCASTI32X4 10(SI)(AX*1), Z14
+	VINSERTI32X4    $0x01, 10(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 10(R8)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 10(R9)(AX*1), Z14, Z14
+	VBROADCASTI32X4 10(SI)(AX*2), Z15
+	VINSERTI32X4    $0x01, 10(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 10(R8)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 10(R9)(AX*2), Z15, Z15
+	VBROADCASTI32X4 10(SI)(CX*1), Z16
+	VINSERTI32X4    $0x01, 10(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 10(R8)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 10(R9)(CX*1), Z16, Z16
+	VPSHUFB         Z8, Z13, Z13
+	VPANDD          Z3, Z13, Z17
+	VPSLLD          $0x02, Z13, Z18
+	VPANDD          Z4, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x04, Z13, Z18
+	VPANDD          Z5, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x06, Z13, Z13
+	VPANDD          Z6, Z13, Z13
+	VPORD           Z13, Z17, Z17
+	VPANDD          Z10, Z17, Z13
+	VPADDB          Z10, Z13, Z18
+	VPANDD          Z9, Z18, Z18
+	VPXORD          Z9, Z18, Z18
+	VPANDD          Z17, Z18, Z18
+	VPORD           Z18, Z13, Z13
+	VPADDB          Z9, Z13, Z13
+	VPTESTMB        Z9, Z17, K1
+	VPSUBB          Z13, Z11, K1, Z13
+	VPSHUFB         Z8, Z14, Z14
+	VPANDD          Z3, Z14, Z17
+	VPSLLD          $0x02, Z14, Z18
+	VPANDD          Z4, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x04, Z14, Z18
+	VPANDD          Z5, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x06, Z14, Z14
+	VPANDD          Z6, Z14, Z14
+	VPORD           Z14, Z17, Z17
+	VPANDD          Z10, Z17, Z14
+	VPADDB          Z10, Z14, Z18
+	VPANDD          Z9, Z18, Z18
+	VPXORD          Z9, Z18, Z18
+	VPANDD          Z17, Z18, Z18
+	VPORD           Z18, Z14, Z14
+	VPADDB          Z9, Z14, Z14
+	VPTESTMB        Z9, Z17, K1
+	VPSUBB          Z14, Z11, K1, Z14
+	VPSHUFB         Z8, Z15, Z15
+	VPANDD          Z3, Z15, Z17
+	VPSLLD          $0x02, Z15, Z18
+	VPANDD          Z4, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x04, Z15, Z18
+	VPANDD          Z5, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x06, Z15, Z15
+	VPANDD          Z6, Z15, Z15
+	VPORD           Z15, Z17, Z17
+	VPANDD          Z10, Z17, Z15
+	VPADDB          Z10, Z15, Z18
+	VPANDD          Z9, Z18, Z18
+	VPXORD          Z9, Z18, Z18
+	VPANDD          Z17, Z18, Z18
+	VPORD           Z18, Z15, Z15
+	VPADDB          Z9, Z15, Z15
+	VPTESTMB        Z9, Z17, K1
+	VPSUBB          Z15, Z11, K1, Z15
+	VPSHUFB         Z8, Z16, Z16
+	VPANDD          Z3, Z16, Z17
+	VPSLLD          $0x02, Z16, Z18
+	VPANDD          Z4, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x04, Z16, Z18
+	VPANDD          Z5, Z18, Z18
+	VPORD           Z18, Z17, Z17
+	VPSLLD          $0x06, Z16, Z16
+	VPANDD          Z6, Z16, Z16
+	VPORD           Z16, Z17, Z17
+	VPANDD          Z10, Z17, Z16
+	VPADDB          Z10, Z16, Z18
+	VPANDD          Z9, Z18, Z18
+	VPXORD          Z9, Z18, Z18
+	VPANDD          Z17, Z18, Z18
+	VPORD           Z18, Z16, Z16
+	VPADDB          Z9, Z16, Z16
+	VPTESTMB        Z9, Z17, K1
+	VPSUBB          Z16, Z11, K1, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z16, Z15, Z14
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z17, Z16
+	VPUNPCKHQDQ     Z14, Z17, Z14
+	VPUNPCKLQDQ     Z15, Z13, Z17
+	VPUNPCKHQDQ     Z15, Z13, Z13
+	VMOVDQU32       Z16, 320(DX)
+	VMOVDQU32       Z14, 384(DX)
+	VMOVDQU32       Z17, 448(DX)
+	VMOVDQU32       Z13, 512(DX)
+	ADDQ            $0x00000280, DX
+	ADDQ            $0x0000001a, SI
+	ADDQ            $0x0000001a, DI
+	ADDQ            $0x0000001a, R8
+	ADDQ            $0x0000001a, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+DATA word0000003f<>+0(SB)/4, $0x0000003f
+GLOBL word0000003f<>(SB), RODATA|NOPTR, $4
+
+DATA word00003f00<>+0(SB)/4, $0x00003f00
+GLOBL word00003f00<>(SB), RODATA|NOPTR, $4
+
+DATA word003f0000<>+0(SB)/4, $0x003f0000
+GLOBL word003f0000<>(SB), RODATA|NOPTR, $4
+
+DATA word3f000000<>+0(SB)/4, $0x3f000000
+GLOBL word3f000000<>(SB), RODATA|NOPTR, $4
+
+DATA spreadFP6Low<>+0(SB)/8, $0x8005040380020100
+DATA spreadFP6Low<>+8(SB)/8, $0x800b0a0980080706
+DATA spreadFP6Low<>+16(SB)/8, $0x8005040380020100
+DATA spreadFP6Low<>+24(SB)/8, $0x800b0a0980080706
+DATA spreadFP6Low<>+32(SB)/8, $0x8005040380020100
+DATA spreadFP6Low<>+40(SB)/8, $0x800b0a0980080706
+DATA spreadFP6Low<>+48(SB)/8, $0x8005040380020100
+DATA spreadFP6Low<>+56(SB)/8, $0x800b0a0980080706
+GLOBL spreadFP6Low<>(SB), RODATA|NOPTR, $64
+
+DATA spreadFP6High<>+0(SB)/8, $0x8007060580040302
+DATA spreadFP6High<>+8(SB)/8, $0x800d0c0b800a0908
+DATA spreadFP6High<>+16(SB)/8, $0x8007060580040302
+DATA spreadFP6High<>+24(SB)/8, $0x800d0c0b800a0908
+DATA spreadFP6High<>+32(SB)/8, $0x8007060580040302
+DATA spreadFP6High<>+40(SB)/8, $0x800d0c0b800a0908
+DATA spreadFP6High<>+48(SB)/8, $0x8007060580040302
+DATA spreadFP6High<>+56(SB)/8, $0x800d0c0b800a0908
+GLOBL spreadFP6High<>(SB), RODATA|NOPTR, $64
+
+DATA word20202020<>+0(SB)/4, $0x20202020
+GLOBL word20202020<>(SB), RODATA|NOPTR, $4
+
+DATA word1f1f1f1f<>+0(SB)/4, $0x1f1f1f1f
+GLOBL word1f1f1f1f<>(SB), RODATA|NOPTR, $4
+
+DATA word40404040<>+0(SB)/4, $0x40404040
+GLOBL word40404040<>(SB), RODATA|NOPTR, $4
+
+// func avx512DotQ6_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ6_0_ROCMFPX(SB), NOSPLIT, $0-120
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z1, Z1, Z1
+	VPBROADCASTD    word000000ff<>+0(SB), Z2
+	VPBROADCASTD    word7b000000<>+0(SB), Z3
+	VPBROADCASTD    word0000007e<>+0(SB), Z4
+	VPBROADCASTD    word0000003f<>+0(SB), Z5
+	VPBROADCASTD    word00003f00<>+0(SB), Z6
+	VPBROADCASTD    word003f0000<>+0(SB), Z7
+	VPBROADCASTD    word3f000000<>+0(SB), Z8
+	VBROADCASTI32X4 spreadFP6Low<>+0(SB), Z9
+	VBROADCASTI32X4 spreadFP6High<>+0(SB), Z10
+	VPBROADCASTD    word20202020<>+0(SB), Z11
+	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z12
+	VPBROADCASTD    word40404040<>+0(SB), Z13
+	MOVQ            ahead+112(FP), R11
+	MOVQ            w_base+24(FP), BX
+	ADDQ            BX, R11
+	MOVQ            dst_base+80(FP), R12
+	MOVQ            x_base+56(FP), R10
+	VPXORD          Z0, Z0, Z0
+	MOVQ            w_base+24(FP), BX
+	MOVQ            BX, SI
+	LEAQ            (SI)(AX*4), DI
+	LEAQ            (DI)(AX*4), R8
+	LEAQ            (R8)(AX*4), R9
+	MOVQ            blocks+104(FP), BX
+
+block:
+	VPXORD          Z14, Z14, Z14
+	VMOVD           22(SI), X15
+	VPINSRD         $0x01, 22(SI)(AX*1), X15, X15
+	VPINSRD         $0x02, 22(SI)(AX*2), X15, X15
+	VPINSRD         $0x03, 22(SI)(CX*1), X15, X15
+	VINSERTI32X4    $0x00, X15, Z14, Z14
+	VMOVD           22(DI), X15
+	VPINSRD         $0x01, 22(DI)(AX*1), X15, X15
+	VPINSRD         $0x02, 22(DI)(AX*2), X15, X15
+	VPINSRD         $0x03, 22(DI)(CX*1), X15, X15
+	VINSERTI32X4    $0x01, X15, Z14, Z14
+	VMOVD           22(R8), X15
+	VPINSRD         $0x01, 22(R8)(AX*1), X15, X15
+	VPINSRD         $0x02, 22(R8)(AX*2), X15, X15
+	VPINSRD         $0x03, 22(R8)(CX*1), X15, X15
+	VINSERTI32X4    $0x02, X15, Z14, Z14
+	VMOVD           22(R9), X15
+	VPINSRD         $0x01, 22(R9)(AX*1), X15, X15
+	VPINSRD         $0x02, 22(R9)(AX*2), X15, X15
+	VPINSRD         $0x03, 22(R9)(CX*1), X15, X15
+	VINSERTI32X4    $0x03, X15, Z14, Z14
+	VPSRLD          $0x10, Z14, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSUBD          Z15, Z4, Z16
+	VPSRAD          $0x1f, Z16, Z16
+	VPSLLD          $0x14, Z15, Z15
+	VMULPS          Z3, Z15, Z15
+	VPANDND         Z15, Z16, Z15
+	VMOVDQU32       Z15, 256(DX)
+	VPSRLD          $0x18, Z14, Z15
+	VPANDD          Z2, Z15, Z15
+	VPSUBD          Z15, Z4, Z16
+	VPSRAD          $0x1f, Z16, Z16
+	VPSLLD          $0x14, Z15, Z15
+	VMULPS          Z3, Z15, Z15
+	VPANDND         Z15, Z16, Z15
+	VMOVDQU32       Z15, 576(DX)
+	VBROADCASTI32X4 (SI), Z15
+	VINSERTI32X4    $0x01, (DI), Z15, Z15
+	VINSERTI32X4    $0x02, (R8), Z15, Z15
+	VINSERTI32X4    $0x03, (R9), Z15, Z15
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 (SI)(AX*1), Z16
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z16, Z16
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 (SI)(AX*2), Z17
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z17, Z17
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	VBROADCASTI32X4 (SI)(CX*1), Z18
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z18, Z18
+	PREFETCHT0      384(R11)
+	VPSHUFB         Z9, Z15, Z15
+	VPANDD          Z5, Z15, Z19
+	VPSLLD          $0x02, Z15, Z20
+	VPANDD          Z6, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x04, Z15, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x06, Z15, Z15
+	VPANDD          Z8, Z15, Z15
+	VPORD           Z15, Z19, Z19
+	VPANDD          Z12, Z19, Z15
+	VPADDB          Z12, Z15, Z20
+	VPANDD          Z11, Z20, Z20
+	VPXORD          Z11, Z20, Z20
+	VPANDD          Z19, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VPADDB          Z11, Z15, Z15
+	VPTESTMB        Z11, Z19, K1
+	VPSUBB          Z15, Z13, K1, Z15
+	VPSHUFB         Z9, Z16, Z16
+	VPANDD          Z5, Z16, Z19
+	VPSLLD          $0x02, Z16, Z20
+	VPANDD          Z6, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x04, Z16, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x06, Z16, Z16
+	VPANDD          Z8, Z16, Z16
+	VPORD           Z16, Z19, Z19
+	VPANDD          Z12, Z19, Z16
+	VPADDB          Z12, Z16, Z20
+	VPANDD          Z11, Z20, Z20
+	VPXORD          Z11, Z20, Z20
+	VPANDD          Z19, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPADDB          Z11, Z16, Z16
+	VPTESTMB        Z11, Z19, K1
+	VPSUBB          Z16, Z13, K1, Z16
+	VPSHUFB         Z9, Z17, Z17
+	VPANDD          Z5, Z17, Z19
+	VPSLLD          $0x02, Z17, Z20
+	VPANDD          Z6, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x04, Z17, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x06, Z17, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z19, Z19
+	VPANDD          Z12, Z19, Z17
+	VPADDB          Z12, Z17, Z20
+	VPANDD          Z11, Z20, Z20
+	VPXORD          Z11, Z20, Z20
+	VPANDD          Z19, Z20, Z20
+	VPORD           Z20, Z17, Z17
+	VPADDB          Z11, Z17, Z17
+	VPTESTMB        Z11, Z19, K1
+	VPSUBB          Z17, Z13, K1, Z17
+	VPSHUFB         Z9, Z18, Z18
+	VPANDD          Z5, Z18, Z19
+	VPSLLD          $0x02, Z18, Z20
+	VPANDD          Z6, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x04, Z18, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x06, Z18, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z19, Z19
+	VPANDD          Z12, Z19, Z18
+	VPADDB          Z12, Z18, Z20
+	VPANDD          Z11, Z20, Z20
+	VPXORD          Z11, Z20, Z20
+	VPANDD          Z19, Z20, Z20
+	VPORD           Z20, Z18, Z18
+	VPADDB          Z11, Z18, Z18
+	VPTESTMB        Z11, Z19, K1
+	VPSUBB          Z18, Z13, K1, Z18
+	VBROADCASTI32X4 (R10), Z19
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z19, Z16, Z15
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z19, Z17, Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z19, Z18, Z17
+	VPUNPCKLDQ      Z15, Z20, Z18
+	VPUNPCKHDQ      Z15, Z20, Z15
+	VPADDD          Z15, Z18, Z18
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z18, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z18
+	VPADDD          Z16, Z18, Z18
+	VPBROADCASTD    36(R10), Z15
+	VPADDD          Z15, Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VMOVDQU32       Z18, (DX)
+	VBROADCASTI32X4 10(SI), Z15
+	VINSERTI32X4    $0x01, 10(DI), Z15, Z15
+	VINSERTI32X4    $0x02, 10(R8), Z15, Z15
+	VINSERTI32X4    $0x03, 10(R9), Z15, Z15
+	VBROADCASTI32X4 10(SI)(AX*1), Z16
+	VINSERTI32X4    $0x01, 10(DI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 10(R8)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 10(R9)(AX*1), Z16, Z16
+	VBROADCASTI32X4 10(SI)(AX*2), Z17
+	VINSERTI32X4    $0x01, 10(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 10(R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 10(R9)(AX*2), Z17, Z17
+	VBROADCASTI32X4 10(SI)(CX*1), Z18
+	VINSERTI32X4    $0x01, 10(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 10(R8)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 10(R9)(CX*1), Z18, Z18
+	VPSHUFB         Z10, Z15, Z15
+	VPANDD          Z5, Z15, Z19
+	VPSLLD          $0x02, Z15, Z20
+	VPANDD          Z6, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x04, Z15, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x06, Z15, Z15
+	VPANDD          Z8, Z15, Z15
+	VPORD           Z15, Z19, Z19
+	VPANDD          Z12, Z19, Z15
+	VPADDB          Z12, Z15, Z20
+	VPANDD          Z11, Z20, Z20
+	VPXORD          Z11, Z20, Z20
+	VPANDD          Z19, Z20, Z20
+	VPORD           Z20, Z15, Z15
+	VPADDB          Z11, Z15, Z15
+	VPTESTMB        Z11, Z19, K1
+	VPSUBB          Z15, Z13, K1, Z15
+	VPSHUFB         Z10, Z16, Z16
+	VPANDD          Z5, Z16, Z19
+	VPSLLD          $0x02, Z16, Z20
+	VPANDD          Z6, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x04, Z16, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x06, Z16, Z16
+	VPANDD          Z8, Z16, Z16
+	VPORD           Z16, Z19, Z19
+	VPANDD          Z12, Z19, Z16
+	VPADDB          Z12, Z16, Z20
+	VPANDD          Z11, Z20, Z20
+	VPXORD          Z11, Z20, Z20
+	VPANDD          Z19, Z20, Z20
+	VPORD           Z20, Z16, Z16
+	VPADDB          Z11, Z16, Z16
+	VPTESTMB        Z11, Z19, K1
+	VPSUBB          Z16, Z13, K1, Z16
+	VPSHUFB         Z10, Z17, Z17
+	VPANDD          Z5, Z17, Z19
+	VPSLLD          $0x02, Z17, Z20
+	VPANDD          Z6, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x04, Z17, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x06, Z17, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z19, Z19
+	VPANDD          Z12, Z19, Z17
+	VPADDB          Z12, Z17, Z20
+	VPANDD          Z11, Z20, Z20
+	VPXORD          Z11, Z20, Z20
+	VPANDD          Z19, Z20, Z20
+	VPORD           Z20, Z17, Z17
+	VPADDB          Z11, Z17, Z17
+	VPTESTMB        Z11, Z19, K1
+	VPSUBB          Z17, Z13, K1, Z17
+	VPSHUFB         Z10, Z18, Z18
+	VPANDD          Z5, Z18, Z19
+	VPSLLD          $0x02, Z18, Z20
+	VPANDD          Z6, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x04, Z18, Z20
+	VPANDD          Z7, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x06, Z18, Z18
+	VPANDD          Z8, Z18, Z18
+	VPORD           Z18, Z19, Z19
+	VPANDD          Z12, Z19, Z18
+	VPADDB          Z12, Z18, Z20
+	VPANDD          Z11, Z20, Z20
+	VPXORD          Z11, Z20, Z20
+	VPANDD          Z19, Z20, Z20
+	VPORD           Z20, Z18, Z18
+	VPADDB          Z11, Z18, Z18
+	VPTESTMB        Z11, Z19, K1
+	VPSUBB          Z18, Z13, K1, Z18
+	VBROADCASTI32X4 16(R10), Z19
+	VMOVDQA32       Z1, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VMOVDQA32       Z1, Z15
+	VPDPBUSD        Z19, Z16, Z15
+	VMOVDQA32       Z1, Z16
+	VPDPBUSD        Z19, Z17, Z16
+	VMOVDQA32       Z1, Z17
+	VPDPBUSD        Z19, Z18, Z17
+	VPUNPCKLDQ      Z15, Z20, Z18
+	VPUNPCKHDQ      Z15, Z20, Z15
+	VPADDD          Z15, Z18, Z18
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z18, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z18
+	VPADDD          Z16, Z18, Z18
+	VPBROADCASTD    40(R10), Z15
+	VPADDD          Z15, Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VMOVDQU32       Z18, 320(DX)
+	VBROADCASTSS    32(R10), Z15
+	VMULPS          256(DX), Z15, Z15
+	VFMADD231PS     (DX), Z15, Z0
+	VBROADCASTSS    32(R10), Z15
+	VMULPS          576(DX), Z15, Z15
+	VFMADD231PS     320(DX), Z15, Z0
+	ADDQ            $0x0000002c, R10
+	ADDQ            $0x000001a0, R11
+	ADDQ            $0x0000001a, SI
+	ADDQ            $0x0000001a, DI
+	ADDQ            $0x0000001a, R8
+	ADDQ            $0x0000001a, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z0, (R12)
+	VZEROUPPER
+	RET
+
+// func avx512UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·avx512UnpackQ8_0_ROCMFPX(SB), NOSPLIT, $0-64
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPBROADCASTD word80808080<>+0(SB), Z0
+	VPBROADCASTD word000000ff<>+0(SB), Z1
+	VPBROADCASTD word7b000000<>+0(SB), Z2
+	VPBROADCASTD word0000007e<>+0(SB), Z3
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+56(FP), BX
+
+block:
+	VPXORD          Z4, Z4, Z4
+	VMOVD           29(SI), X5
+	VPINSRD         $0x01, 29(SI)(AX*1), X5, X5
+	VPINSRD         $0x02, 29(SI)(AX*2), X5, X5
+	VPINSRD         $0x03, 29(SI)(CX*1), X5, X5
+	VINSERTI32X4    $0x00, X5, Z4, Z4
+	VMOVD           29(DI), X5
+	VPINSRD         $0x01, 29(DI)(AX*1), X5, X5
+	VPINSRD         $0x02, 29(DI)(AX*2), X5, X5
+	VPINSRD         $0x03, 29(DI)(CX*1), X5, X5
+	VINSERTI32X4    $0x01, X5, Z4, Z4
+	VMOVD           29(R8), X5
+	VPINSRD         $0x01, 29(R8)(AX*1), X5, X5
+	VPINSRD         $0x02, 29(R8)(AX*2), X5, X5
+	VPINSRD         $0x03, 29(R8)(CX*1), X5, X5
+	VINSERTI32X4    $0x02, X5, Z4, Z4
+	VMOVD           29(R9), X5
+	VPINSRD         $0x01, 29(R9)(AX*1), X5, X5
+	VPINSRD         $0x02, 29(R9)(AX*2), X5, X5
+	VPINSRD         $0x03, 29(R9)(CX*1), X5, X5
+	VINSERTI32X4    $0x03, X5, Z4, Z4
+	VPSRLD          $0x18, Z4, Z5
+	VPANDD          Z1, Z5, Z5
+	VPSUBD          Z5, Z3, Z6
+	VPSRAD          $0x1f, Z6, Z6
+	VPSLLD          $0x14, Z5, Z5
+	VMULPS          Z2, Z5, Z5
+	VPANDND         Z5, Z6, Z5
+	VMOVDQU32       Z5, 512(DX)
+	VBROADCASTI32X4 (SI), Z5
+	VINSERTI32X4    $0x01, (DI), Z5, Z5
+	VINSERTI32X4    $0x02, (R8), Z5, Z5
+	VINSERTI32X4    $0x03, (R9), Z5, Z5
+	VBROADCASTI32X4 (SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 (SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 (SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPXORD          Z0, Z8, Z8
+	VMOVDQU32       Z8, (DX)
+	VPXORD          Z0, Z6, Z6
+	VMOVDQU32       Z6, 64(DX)
+	VPXORD          Z0, Z9, Z9
+	VMOVDQU32       Z9, 128(DX)
+	VPXORD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 192(DX)
+	VBROADCASTI32X4 16(SI), Z5
+	VINSERTI32X4    $0x01, 16(DI), Z5, Z5
+	VINSERTI32X4    $0x02, 16(R8), Z5, Z5
+	VINSERTI32X4    $0x03, 16(R9), Z5, Z5
+	VBROADCASTI32X4 16(SI)(AX*1), Z6
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z6, Z6
+	VBROADCASTI32X4 16(SI)(AX*2), Z7
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z7, Z7
+	VBROADCASTI32X4 16(SI)(CX*1), Z8
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPXORD          Z0, Z8, Z8
+	VMOVDQU32       Z8, 256(DX)
+	VPXORD          Z0, Z6, Z6
+	VMOVDQU32       Z6, 320(DX)
+	VPXORD          Z0, Z9, Z9
+	VMOVDQU32       Z9, 384(DX)
+	VPXORD          Z0, Z5, Z5
+	VMOVDQU32       Z5, 448(DX)
+	ADDQ            $0x00000240, DX
+	ADDQ            $0x00000021, SI
+	ADDQ            $0x00000021, DI
+	ADDQ            $0x00000021, R8
+	ADDQ            $0x00000021, R9
+	DECQ            BX
+	JNZ             block
+	VZEROUPPER
+	RET
+
+// func avx512DotQ8_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ8_0_ROCMFPX(SB), NOSPLIT, $0-120
+	MOVQ         tile_base+0(FP), DX
+	MOVQ         stride+48(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	VPXORD       Z1, Z1, Z1
+	VPBROADCASTD word80808080<>+0(SB), Z2
+	VPBROADCASTD word000000ff<>+0(SB), Z3
+	VPBROADCASTD word7b000000<>+0(SB), Z4
+	VPBROADCASTD word0000007e<>+0(SB), Z5
+	MOVQ         ahead+112(FP), R11
+	MOVQ         w_base+24(FP), BX
+	ADDQ         BX, R11
+	MOVQ         dst_base+80(FP), R12
+	MOVQ         x_base+56(FP), R10
+	VPXORD       Z0, Z0, Z0
+	MOVQ         w_base+24(FP), BX
+	MOVQ         BX, SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         blocks+104(FP), BX
+
+block:
+	VPXORD          Z6, Z6, Z6
+	VMOVD           29(SI), X7
+	VPINSRD         $0x01, 29(SI)(AX*1), X7, X7
+	VPINSRD         $0x02, 29(SI)(AX*2), X7, X7
+	VPINSRD         $0x03, 29(SI)(CX*1), X7, X7
+	VINSERTI32X4    $0x00, X7, Z6, Z6
+	VMOVD           29(DI), X7
+	VPINSRD         $0x01, 29(DI)(AX*1), X7, X7
+	VPINSRD         $0x02, 29(DI)(AX*2), X7, X7
+	VPINSRD         $0x03, 29(DI)(CX*1), X7, X7
+	VINSERTI32X4    $0x01, X7, Z6, Z6
+	VMOVD           29(R8), X7
+	VPINSRD         $0x01, 29(R8)(AX*1), X7, X7
+	VPINSRD         $0x02, 29(R8)(AX*2), X7, X7
+	VPINSRD         $0x03, 29(R8)(CX*1), X7, X7
+	VINSERTI32X4    $0x02, X7, Z6, Z6
+	VMOVD           29(R9), X7
+	VPINSRD         $0x01, 29(R9)(AX*1), X7, X7
+	VPINSRD         $0x02, 29(R9)(AX*2), X7, X7
+	VPINSRD         $0x03, 29(R9)(CX*1), X7, X7
+	VINSERTI32X4    $0x03, X7, Z6, Z6
+	VPSRLD          $0x18, Z6, Z7
+	VPANDD          Z3, Z7, Z7
+	VPSUBD          Z7, Z5, Z8
+	VPSRAD          $0x1f, Z8, Z8
+	VPSLLD          $0x14, Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPANDND         Z7, Z8, Z7
+	VMOVDQU32       Z7, 512(DX)
+	VBROADCASTI32X4 (SI), Z7
+	VINSERTI32X4    $0x01, (DI), Z7, Z7
+	VINSERTI32X4    $0x02, (R8), Z7, Z7
+	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	PREFETCHT0      (R11)
+	PREFETCHT0      64(R11)
+	VBROADCASTI32X4 (SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z8, Z8
+	PREFETCHT0      128(R11)
+	PREFETCHT0      192(R11)
+	VBROADCASTI32X4 (SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z9, Z9
+	PREFETCHT0      256(R11)
+	PREFETCHT0      320(R11)
+	VBROADCASTI32X4 (SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z10, Z10
+	PREFETCHT0      384(R11)
+	PREFETCHT0      448(R11)
+	VPXORD          Z2, Z7, Z7
+	VBROADCASTI32X4 (R10), Z11
+	VMOVDQA32       Z1, Z12
+	VPDPBUSD        Z11, Z7, Z12
+	VPXORD          Z2, Z8, Z8
+	VMOVDQA32       Z1, Z7
+	VPDPBUSD        Z11, Z8, Z7
+	VPXORD          Z2, Z9, Z9
+	VMOVDQA32       Z1, Z8
+	VPDPBUSD        Z11, Z9, Z8
+	VPXORD          Z2, Z10, Z10
+	VMOVDQA32       Z1, Z9
+	VPDPBUSD        Z11, Z10, Z9
+	VBROADCASTI32X4 16(SI), Z10
+	VINSERTI32X4    $0x01, 16(DI), Z10, Z10
+	VINSERTI32X4    $0x02, 16(R8), Z10, Z10
+	VINSERTI32X4    $0x03, 16(R9), Z10, Z10
+	PREFETCHT0      512(R11)
+	VBROADCASTI32X4 16(SI)(AX*1), Z11
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z11, Z11
+	VBROADCASTI32X4 16(SI)(AX*2), Z13
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z13, Z13
+	VBROADCASTI32X4 16(SI)(CX*1), Z14
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z14, Z14
+	VPXORD          Z2, Z10, Z10
+	VBROADCASTI32X4 16(R10), Z15
+	VPDPBUSD        Z15, Z10, Z12
+	VPXORD          Z2, Z11, Z11
+	VPDPBUSD        Z15, Z11, Z7
+	VPXORD          Z2, Z13, Z13
+	VPDPBUSD        Z15, Z13, Z8
+	VPXORD          Z2, Z14, Z14
+	VPDPBUSD        Z15, Z14, Z9
+	VPUNPCKLDQ      Z7, Z12, Z10
+	VPUNPCKHDQ      Z7, Z12, Z7
+	VPADDD          Z7, Z10, Z10
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKHQDQ     Z7, Z10, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z10
+	VPADDD          Z8, Z10, Z10
+	VPBROADCASTD    36(R10), Z7
+	VPADDD          Z7, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMOVDQU32       Z10, (DX)
+	VBROADCASTSS    32(R10), Z7
+	VMULPS          512(DX), Z7, Z7
+	VFMADD231PS     (DX), Z7, Z0
+	ADDQ            $0x00000028, R10
+	ADDQ            $0x00000210, R11
+	ADDQ            $0x00000021, SI
+	ADDQ            $0x00000021, DI
+	ADDQ            $0x00000021, R8
+	ADDQ            $0x00000021, R9
 	DECQ            BX
 	JNZ             block
 	VMOVUPS         Z0, (R12)

@@ -19,7 +19,7 @@ import (
 type dotter struct {
 	u     *unpacker
 	x     GPVirtual
-	ahead GPVirtual            // what will be needed for the next rows
+	ahead GPVirtual // what will be needed for the next rows
 	acc   VecVirtual
 	piece VecVirtual           // activations of the piece at hand
 	sums  map[int][]VecVirtual // of groups that have begun

@@ -42,16 +42,31 @@ var quantized = []struct {
 	body        func(*unpacker) func()
 }{
 	{"Q4_0", form{32, 15, false}, 32, 18, true, unpackQ4_0},
+	{"Q4_1", form{32, 15, true}, 32, 20, true, unpackQ4_1},
+	{"Q5_0", form{32, 31, false}, 32, 22, true, unpackQ5_0},
+	{"Q5_1", form{32, 31, true}, 32, 24, true, unpackQ5_1},
 	{"Q8_0", form{32, 255, false}, 32, 34, true, unpackQ8_0},
+	{"Q2_K", form{16, 15, true}, 256, 84, true, unpackQ2_K},
+	{"Q3_K", form{16, 15, false}, 256, 110, true, unpackQ3_K},
 	{"Q4_K", form{32, 15, true}, 256, 144, true, unpackQ4_K},
+	{"Q5_K", form{32, 31, true}, 256, 176, true, unpackQ5_K},
 	{"Q6_K", form{16, 63, false}, 256, 210, true, unpackQ6_K},
+	{"IQ4_NL", form{32, 255, false}, 32, 18, true, unpackIQ4_NL},
+	{"IQ4_XS", form{32, 255, false}, 256, 136, true, unpackIQ4_XS},
+	{"MXFP4", form{32, 31, false}, 32, 17, true, unpackMXFP4},
+	{"Q4_0_ROCMFP4", form{16, 31, false}, 32, 18, true, unpackROCmFP4},
+	{"Q4_0_ROCMFP4_FAST", form{32, 31, false}, 32, 17, true, unpackROCmFP4Fast},
+	{"Q2_0_ROCMFPX", form{16, 15, false}, 32, 10, true, unpackROCmFP2},
+	{"Q3_0_ROCMFPX", form{16, 15, false}, 32, 14, true, unpackROCmFP3},
+	{"Q6_0_ROCMFPX", form{16, 63, false}, 32, 26, true, unpackROCmFP6},
+	{"Q8_0_ROCMFPX", form{32, 255, false}, 32, 33, true, unpackROCmFP8},
 }
 
 // unpack generates the function that makes a tile.
 func unpack(name string, f form, size, bytes int, body func(*unpacker) func()) {
 	fmt.Fprintf(&tables.unpacks, "\ttensor.%s: %sUnpack%s,\n", name, v.name(), name)
 	function("Unpack"+name, "tile, w []byte, stride, blocks int",
-		"makes a tile of 16 rows: see decode"+name+" and unpackGeneric.")
+		"makes a tile of 16 rows of that type: see unpackGeneric.")
 	u := newUnpacker(f, size, bytes)
 	block := body(u)
 	u.loop(func() {
@@ -143,6 +158,32 @@ func (u *unpacker) pieces(offset int) (rows [4]VecVirtual) {
 	return rows
 }
 
+// pieces64 is pieces for 8 bytes, twice.
+func (u *unpacker) pieces64(offset int) (rows [4]VecVirtual) {
+	for i := range rows {
+		rows[i] = v.reg()
+		for lane := range v.rows() / 4 {
+			v.insert64(lane, u.at(4*lane+i, offset), rows[i])
+		}
+	}
+	return rows
+}
+
+// word returns the 32-bit word at an offset of the block of each row.
+func (u *unpacker) word(offset int) VecVirtual {
+	r := v.reg()
+	v.zero(r)
+	for lane := range v.rows() / 4 {
+		t := XMM()
+		VMOVD(u.at(4*lane, offset), t)
+		for i := 1; i < 4; i++ {
+			VPINSRD(Imm(uint64(i)), u.at(4*lane+i, offset), t, t)
+		}
+		v.insertRegister(lane, t, r)
+	}
+	return r
+}
+
 // columns returns the four 32-bit words at an offset of the block of each row:
 // vector i has word i of all rows.
 func (u *unpacker) columns(offset int) [4]VecVirtual { return transpose(u.pieces(offset)) }
@@ -180,6 +221,40 @@ func (u *unpacker) storeLevels(r VecVirtual, k int) {
 		return
 	}
 	v.store(r, Mem{Base: u.tile, Disp: k/u.group*u.groupBytes() + 16*(k%u.group)})
+}
+
+// storePieces stores the u of 16 elements from k on, one row after the other
+// as pieces returns them.
+func (u *unpacker) storePieces(rows [4]VecVirtual, k int) {
+	if u.dot == nil {
+		rows = transpose(rows)
+	}
+	for j, r := range rows {
+		u.storeLevels(r, k+4*j)
+	}
+}
+
+// lookup replaces bytes below 16 by those of a table.
+func lookup(index VecVirtual, table Op) VecVirtual {
+	r := v.reg()
+	if m, ok := table.(Mem); ok {
+		v.load(m, r)
+		VPSHUFB(index, r, r)
+	} else {
+		VPSHUFB(index, table, r)
+	}
+	return r
+}
+
+// storeTable stores the entries of a table that the low nibbles of codes name
+// from element low on, and those of the high ones from element high on.
+func (u *unpacker) storeTable(codes [4]VecVirtual, nibble, table Op, low, high int) {
+	for j, w := range codes {
+		u.storeLevels(lookup(masked(w, 0, nibble), table), low+4*j)
+	}
+	for j, w := range codes {
+		u.storeLevels(lookup(masked(w, 4, nibble), table), high+4*j)
+	}
 }
 
 // storeNibbles stores the low nibbles of codes from element low on, and the

@@ -38,6 +38,118 @@ func (u *unpacker) scalesMins(head [4]VecVirtual, nibble, low, six, top, sign Op
 	}
 }
 
+func unpackQ5_K(u *unpacker) func() {
+	nibble, low := constant(nibbleMask), constant(0xff)
+	six, top, sign := constant(0x3f3f3f3f), constant(0x30303030), constant(1<<31)
+	bit := constant(0x10101010)
+	return func() {
+		u.scalesMins(u.columns(0), nibble, low, six, top, sign)
+		store := func(codes, high [4]VecVirtual, g, odd int) {
+			for j, w := range codes {
+				r, h := masked(w, g%2*4, nibble), masked(high[j], g-4, bit)
+				v.or(h, r, r)
+				u.storeLevels(r, 32*g+16*odd+4*j)
+			}
+		}
+		if v.rows() < tileRows && u.dot != nil { // few registers: load again
+			for g := range 8 {
+				for odd := range 2 {
+					store(u.codes(48+g/2*32+16*odd), u.codes(16+16*odd), g, odd)
+				}
+			}
+			return
+		}
+		high := [2][4]VecVirtual{}
+		if v.rows() == tileRows {
+			high[0], high[1] = u.codes(16), u.codes(32)
+		}
+		for pair := range 4 {
+			for odd := range 2 {
+				if v.rows() < tileRows {
+					high[odd] = u.codes(16 + 16*odd)
+				}
+				codes := u.codes(48 + 32*pair + 16*odd)
+				store(codes, high[odd], 2*pair, odd)
+				store(codes, high[odd], 2*pair+1, odd)
+			}
+		}
+	}
+}
+
+func unpackQ2_K(u *unpacker) func() {
+	pair, nibble, low, sign := constant(0x03030303), constant(nibbleMask), constant(0xff), constant(1<<31)
+	return func() {
+		d, dmin := v.reg(), v.reg()
+		head := u.word(80)
+		v.widen(head, d)
+		VPSRLD(Imm(16), head, dmin)
+		v.widen(dmin, dmin)
+		v.xor(sign, dmin, dmin)
+		for i, w := range u.columns(0) {
+			scales, mins := masked(w, 0, nibble), masked(w, 4, nibble)
+			for b := range 4 {
+				u.storeScale(scaled(scales, 8*b, low, d), 4*i+b)
+				u.storeMin(scaled(mins, 8*b, low, dmin), 4*i+b)
+			}
+		}
+		for part := range 4 { // 16 elements of each of four rows of 32
+			codes := u.codes(16 + 16*part)
+			for row := range 4 {
+				for j, w := range codes {
+					u.storeLevels(masked(w, 2*row, pair), part/2*128+32*row+part%2*16+4*j)
+				}
+			}
+		}
+	}
+}
+
+func unpackQ3_K(u *unpacker) func() {
+	pair, bit := constant(0x03030303), constant(0x04040404)
+	nibble, low, bias := constant(nibbleMask), constant(0xff), constant(32)
+	return func() {
+		u.scalesQ3_K(pair, nibble, low, bias)
+		for part := range 4 {
+			codes, high := u.codes(32+16*part), u.codes(part%2*16)
+			for row := range 4 {
+				for j, w := range codes {
+					r, h := masked(w, 2*row, pair), masked(high[j], part/2*4+row-2, bit)
+					v.or(h, r, r)
+					u.storeLevels(r, part/2*128+32*row+part%2*16+4*j)
+				}
+			}
+		}
+	}
+}
+
+// scalesQ3_K stores the scales, from the last 16 bytes of the block: two bytes
+// of levels, then 12 of scales, then d.
+func (u *unpacker) scalesQ3_K(pair, nibble, low, bias Op) {
+	end := u.columns(94)
+	d := v.reg()
+	VPSRLD(Imm(16), end[3], d)
+	v.widen(d, d)
+	var words [3]VecVirtual // low bits of scales 0-3 and 8-11, 4-7 and 12-15; high bits
+	for i := range words {
+		words[i] = v.reg()
+		next := v.reg()
+		VPSRLD(Imm(16), end[i], words[i])
+		VPSLLD(Imm(16), end[i+1], next)
+		v.or(next, words[i], words[i])
+	}
+	for i := range 4 {
+		q, high := masked(words[i%2], i/2*4, nibble), masked(words[2], 2*i, pair)
+		VPSLLD(Imm(4), high, high)
+		v.or(high, q, q)
+		for b := range 4 {
+			r := masked(q, 8*b, low)
+			VPSUBD(inRegister(bias), r, r)
+			VCVTDQ2PS(r, r)
+			VMULPS(d, r, r)
+			u.storeScale(r, 4*i+b)
+		}
+	}
+}
+
 func unpackQ6_K(u *unpacker) func() {
 	nibble, top := constant(nibbleMask), constant(0x30303030)
 	return func() {

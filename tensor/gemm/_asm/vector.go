@@ -19,10 +19,23 @@ type vector interface {
 	store(src VecVirtual, m Mem)
 	zero(dst VecVirtual)
 	and(a, b Op, dst VecVirtual)
+	// andNot computes b without the bits of a.
+	andNot(a, b Op, dst VecVirtual)
 	or(a, b Op, dst VecVirtual)
 	xor(a, b Op, dst VecVirtual)
 	// insert sets lane, 128 bits, of dst. Lane 0 comes first.
 	insert(lane int, m Mem, dst VecVirtual)
+	// insert64 is insert for 64 bits, twice.
+	insert64(lane int, m Mem, dst VecVirtual)
+	// insertRegister sets lane, 128 bits, of dst.
+	insertRegister(lane int, src, dst VecVirtual)
+	// addWhere adds value to the bytes of dst where a bit of bits is set in
+	// flags.
+	addWhere(flags VecVirtual, bits, value Op, dst VecVirtual)
+	// negateWhere subtracts the bytes of dst from value there.
+	negateWhere(flags VecVirtual, bits, value Op, dst VecVirtual)
+	// shuffle is a VPSHUFB by a constant.
+	shuffle(src VecVirtual, index Op, dst VecVirtual)
 	// repeat loads 128 bits into every lane of 128 bits.
 	repeat(m Mem, dst VecVirtual)
 	// widen converts the f16 in the low half of each 32-bit lane to float32.
@@ -44,6 +57,36 @@ func constant(value uint32) Op {
 	r := v.reg()
 	VPBROADCASTD(dataWord(value), r)
 	return r
+}
+
+// table returns 16 bytes in all lanes of 128 bits, as constant does.
+func table(name string, low, high uint64) Op {
+	m := dataVector(name, low, high)
+	if v.rows() < tileRows {
+		return m
+	}
+	r := v.reg()
+	v.repeat(m, r)
+	return r
+}
+
+// inRegister returns a constant in a register.
+func inRegister(c Op) VecVirtual {
+	if m, ok := c.(Mem); ok {
+		r := v.reg()
+		v.load(m, r)
+		return r
+	}
+	return c.(VecVirtual)
+}
+
+// bytes16 packs a table of 16 bytes.
+func bytes16(b [16]uint8) (low, high uint64) {
+	for i := range 8 {
+		low |= uint64(b[i]) << (8 * i)
+		high |= uint64(b[8+i]) << (8 * i)
+	}
+	return low, high
 }
 
 // dataWord returns read-only memory that holds value.
@@ -75,21 +118,50 @@ var data = map[string]Mem{}
 
 type avx512 struct{}
 
-func (avx512) name() string                { return "avx512" }
-func (avx512) rows() int                   { return 16 }
-func (avx512) reg() VecVirtual             { return ZMM() }
-func (avx512) load(m Mem, dst VecVirtual)  { VMOVDQU32(m, dst) }
-func (avx512) store(src VecVirtual, m Mem) { VMOVDQU32(src, m) }
-func (avx512) zero(dst VecVirtual)         { VPXORD(dst, dst, dst) }
-func (avx512) and(a, b Op, dst VecVirtual) { VPANDD(a, b, dst) }
-func (avx512) or(a, b Op, dst VecVirtual)  { VPORD(a, b, dst) }
-func (avx512) xor(a, b Op, dst VecVirtual) { VPXORD(a, b, dst) }
+func (avx512) name() string                                     { return "avx512" }
+func (avx512) rows() int                                        { return 16 }
+func (avx512) reg() VecVirtual                                  { return ZMM() }
+func (avx512) load(m Mem, dst VecVirtual)                       { VMOVDQU32(m, dst) }
+func (avx512) store(src VecVirtual, m Mem)                      { VMOVDQU32(src, m) }
+func (avx512) zero(dst VecVirtual)                              { VPXORD(dst, dst, dst) }
+func (avx512) and(a, b Op, dst VecVirtual)                      { VPANDD(a, b, dst) }
+func (avx512) andNot(a, b Op, dst VecVirtual)                   { VPANDND(b, a, dst) }
+func (avx512) shuffle(src VecVirtual, index Op, dst VecVirtual) { VPSHUFB(index, src, dst) }
+func (avx512) or(a, b Op, dst VecVirtual)                       { VPORD(a, b, dst) }
+func (avx512) xor(a, b Op, dst VecVirtual)                      { VPXORD(a, b, dst) }
 func (avx512) insert(lane int, m Mem, dst VecVirtual) {
 	if lane == 0 {
 		VBROADCASTI32X4(m, dst)
 		return
 	}
 	VINSERTI32X4(Imm(uint64(lane)), m, dst, dst)
+}
+
+func (avx512) insert64(lane int, m Mem, dst VecVirtual) {
+	if lane == 0 {
+		VPBROADCASTQ(m, dst)
+		return
+	}
+	k, bits := K(), GP32()
+	MOVL(U32(3<<(2*lane)), bits)
+	KMOVW(bits, k)
+	VPBROADCASTQ(m, k, dst)
+}
+
+func (avx512) insertRegister(lane int, src, dst VecVirtual) {
+	VINSERTI32X4(Imm(uint64(lane)), src.AsX(), dst, dst)
+}
+
+func (avx512) addWhere(flags VecVirtual, bits, value Op, dst VecVirtual) {
+	k := K()
+	VPTESTMB(bits, flags, k)
+	VPADDB(value, dst, k, dst)
+}
+
+func (avx512) negateWhere(flags VecVirtual, bits, value Op, dst VecVirtual) {
+	k := K()
+	VPTESTMB(bits, flags, k)
+	VPSUBB(dst, value, k, dst)
 }
 
 func (avx512) repeat(m Mem, dst VecVirtual) { VBROADCASTI32X4(m, dst) }
@@ -110,21 +182,56 @@ func (avx512) halves(at func(row int) Mem, dst VecVirtual) {
 
 type avx2 struct{}
 
-func (avx2) name() string                { return "avx2" }
-func (avx2) rows() int                   { return 8 }
-func (avx2) reg() VecVirtual             { return YMM() }
-func (avx2) load(m Mem, dst VecVirtual)  { VMOVDQU(m, dst) }
-func (avx2) store(src VecVirtual, m Mem) { VMOVDQU(src, m) }
-func (avx2) zero(dst VecVirtual)         { VPXOR(dst, dst, dst) }
-func (avx2) and(a, b Op, dst VecVirtual) { VPAND(a, b, dst) }
-func (avx2) or(a, b Op, dst VecVirtual)  { VPOR(a, b, dst) }
-func (avx2) xor(a, b Op, dst VecVirtual) { VPXOR(a, b, dst) }
+func (avx2) name() string                                     { return "avx2" }
+func (avx2) rows() int                                        { return 8 }
+func (avx2) reg() VecVirtual                                  { return YMM() }
+func (avx2) load(m Mem, dst VecVirtual)                       { VMOVDQU(m, dst) }
+func (avx2) store(src VecVirtual, m Mem)                      { VMOVDQU(src, m) }
+func (avx2) zero(dst VecVirtual)                              { VPXOR(dst, dst, dst) }
+func (avx2) and(a, b Op, dst VecVirtual)                      { VPAND(a, b, dst) }
+func (avx2) andNot(a, b Op, dst VecVirtual)                   { VPANDN(b, a, dst) }
+func (avx2) shuffle(src VecVirtual, index Op, dst VecVirtual) { VPSHUFB(index, src, dst) }
+func (avx2) or(a, b Op, dst VecVirtual)                       { VPOR(a, b, dst) }
+func (avx2) xor(a, b Op, dst VecVirtual)                      { VPXOR(a, b, dst) }
 func (avx2) insert(lane int, m Mem, dst VecVirtual) {
 	if lane == 0 {
 		VBROADCASTI128(m, dst)
 		return
 	}
 	VINSERTI128(Imm(uint64(lane)), m, dst, dst)
+}
+
+func (avx2) insert64(lane int, m Mem, dst VecVirtual) {
+	if lane == 0 {
+		VPBROADCASTQ(m, dst)
+		return
+	}
+	t := YMM()
+	VPBROADCASTQ(m, t)
+	VPBLENDD(Imm(0xf0), t, dst, dst)
+}
+
+func (avx2) insertRegister(lane int, src, dst VecVirtual) {
+	VINSERTI128(Imm(uint64(lane)), src.AsX(), dst, dst)
+}
+
+func (avx2) addWhere(flags VecVirtual, bits, value Op, dst VecVirtual) {
+	t := YMM()
+	VPAND(bits, flags, t)
+	VPCMPEQB(bits, t, t)
+	VPAND(value, t, t)
+	VPADDB(t, dst, dst)
+}
+
+// negateWhere: value - u is ^u + value + 1.
+func (avx2) negateWhere(flags VecVirtual, bits, value Op, dst VecVirtual) {
+	t, one := YMM(), YMM()
+	VPAND(bits, flags, t)
+	VPCMPEQB(bits, t, t)
+	VPXOR(t, dst, dst)
+	VPAND(value, t, one)
+	VPADDB(one, dst, dst)
+	VPSUBB(t, dst, dst)
 }
 
 func (avx2) repeat(m Mem, dst VecVirtual) { VBROADCASTI128(m, dst) }
