@@ -30,8 +30,14 @@ type initializer func(random *rand.Rand, values []float32)
 
 // Sizes of activations; see the package comment.
 const (
-	embeddingStd = 1.0 / 8
+	embeddingStd = 0.25 // of the residual stream before the first layer
+	attentionStd = 0.25 // of what attention adds to it
+	forwardStd   = 1    // of what a feed-forward block adds
+	scoreStd     = 3    // of attention scores
 	logitStd     = 2
+
+	// unitStd is the standard deviation of silu(a)*b for normal a and b.
+	unitStd = 0.6
 )
 
 func (b *builder) set(name string, v gguf.Value)     { b.keys.Set(b.shape.arch+"."+name, v) }
@@ -41,16 +47,18 @@ func (b *builder) flag(name string, x bool)          { b.set(name, gguf.Bool(x))
 func (b *builder) text(name string, x string)        { b.set(name, gguf.String(x)) }
 func (b *builder) numbers(name string, list []int32) { b.set(name, gguf.Array(list)) }
 
-// matrix adds a weight from rows of in values to out values.
-func (b *builder) matrix(name string, in, out int) { b.scaled(name, 1/math.Sqrt(float64(in)), in, out) }
+// matrix adds a weight from rows of dims[0] values to dims[1] values; dims[2]
+// is the number of such weights, if there are several. Of an input of unit size
+// it makes an output of unit size.
+func (b *builder) matrix(name string, dims ...int) { b.gain(name, 1, dims...) }
 
-// stack adds n such weights as one tensor.
-func (b *builder) stack(name string, in, out, n int) {
-	b.scaled(name, 1/math.Sqrt(float64(in)), in, out, n)
+// gain adds a matrix that makes an output of the size gain.
+func (b *builder) gain(name string, gain float64, dims ...int) {
+	b.elements(name, gain/math.Sqrt(float64(dims[0])), dims...)
 }
 
-// scaled adds a weight whose elements have the standard deviation std.
-func (b *builder) scaled(name string, std float64, dims ...int) {
+// elements adds a matrix whose elements have the standard deviation std.
+func (b *builder) elements(name string, std float64, dims ...int) {
 	b.add(name+".weight", fallback(b.options.Type, dims[0]), content{std: std}, dims)
 }
 
@@ -130,7 +138,7 @@ func (b *builder) common(embedScale float64) {
 	b.float("rope.freq_base", s.ropeBase)
 
 	stored := embeddingStd / embedScale
-	b.scaled("token_embd", stored, s.width, s.vocab)
+	b.elements("token_embd", stored, s.width, s.vocab)
 	head := logitStd / math.Sqrt(float64(s.width))
 	if s.tied {
 		// What the head lacks or has too much, the norm before it makes up for.
@@ -138,7 +146,7 @@ func (b *builder) common(embedScale float64) {
 		return
 	}
 	b.norm("output_norm", s.width)
-	b.scaled("output", head, s.width, s.vocab)
+	b.elements("output", head, s.width, s.vocab)
 }
 
 // grouped sets the keys of grouped-query attention.
@@ -164,16 +172,16 @@ func (b *builder) headSizes() {
 // attention adds the projections of grouped-query attention to layer i.
 func (b *builder) attention(i, heads, kvHeads int) {
 	s := b.shape
-	b.matrix(block(i, "attn_q"), s.width, heads*s.headDim)
+	b.gain(block(i, "attn_q"), scoreStd, s.width, heads*s.headDim)
 	b.matrix(block(i, "attn_k"), s.width, kvHeads*s.headDim)
 	b.matrix(block(i, "attn_v"), s.width, kvHeads*s.headDim)
-	b.matrix(block(i, "attn_output"), heads*s.headDim, s.width)
+	b.gain(block(i, "attn_output"), attentionStd, heads*s.headDim, s.width)
 }
 
-// headNorms adds norms of each head of queries and keys.
-func (b *builder) headNorms(i int) {
-	b.norm(block(i, "attn_q_norm"), b.shape.headDim)
-	b.norm(block(i, "attn_k_norm"), b.shape.headDim)
+// queryKeyNorms adds norms of queries and keys.
+func (b *builder) queryKeyNorms(i, queries, keys int) {
+	b.small(block(i, "attn_q_norm.weight"), normal(scoreStd, 0.02*scoreStd), queries)
+	b.norm(block(i, "attn_k_norm"), keys)
 }
 
 // dense adds a gated feed-forward block; suffix is "" or "_shexp".
@@ -181,7 +189,7 @@ func (b *builder) dense(i int, suffix string, hidden int) {
 	s := b.shape
 	b.matrix(block(i, "ffn_gate"+suffix), s.width, hidden)
 	b.matrix(block(i, "ffn_up"+suffix), s.width, hidden)
-	b.matrix(block(i, "ffn_down"+suffix), hidden, s.width)
+	b.gain(block(i, "ffn_down"+suffix), forwardStd/unitStd, hidden, s.width)
 }
 
 // mixtureKeys sets the keys of a mixture of experts.
@@ -195,13 +203,18 @@ func (b *builder) mixtureKeys() {
 	}
 }
 
-// mixture adds experts and their router to layer i.
+// mixture adds experts and their router to layer i. The results of the chosen
+// experts are averaged, which makes their sum smaller than one of them.
 func (b *builder) mixture(i int, by choice) {
 	s, e := b.shape, b.shape.experts
 	b.router(i, by)
-	b.stack(block(i, "ffn_gate_exps"), s.width, e.hidden, e.count)
-	b.stack(block(i, "ffn_up_exps"), s.width, e.hidden, e.count)
-	b.stack(block(i, "ffn_down_exps"), e.hidden, s.width, e.count)
+	b.matrix(block(i, "ffn_gate_exps"), s.width, e.hidden, e.count)
+	b.matrix(block(i, "ffn_up_exps"), s.width, e.hidden, e.count)
+	average := math.Sqrt(1 / float64(e.used))
+	if e.scale > 0 {
+		average *= float64(e.scale)
+	}
+	b.gain(block(i, "ffn_down_exps"), forwardStd/unitStd/average, e.hidden, s.width, e.count)
 }
 
 // nextToken adds what an MTP block has beside a layer.

@@ -13,7 +13,7 @@ func gemma3(b *builder, s *shape) {
 	for i := range s.layers {
 		b.norm(block(i, "attn_norm"), s.width)
 		b.attention(i, s.heads, s.kvHeads)
-		b.headNorms(i)
+		b.queryKeyNorms(i, s.headDim, s.headDim)
 		b.norm(block(i, "post_attention_norm"), s.width)
 		b.norm(block(i, "ffn_norm"), s.width)
 		b.dense(i, "", s.hidden)

@@ -18,8 +18,7 @@ func minimaxM2(b *builder, s *shape) {
 	for i := range s.layers {
 		b.norm(block(i, "attn_norm"), s.width)
 		b.attention(i, s.heads, s.kvHeads)
-		b.norm(block(i, "attn_q_norm"), s.heads*s.headDim)
-		b.norm(block(i, "attn_k_norm"), s.kvHeads*s.headDim)
+		b.queryKeyNorms(i, s.heads*s.headDim, s.kvHeads*s.headDim)
 		b.norm(block(i, "ffn_norm"), s.width)
 		b.mixture(i, byChoiceBias)
 	}
@@ -106,7 +105,7 @@ func step35(b *builder, s *shape) {
 		b.norm(block(i, "attn_norm"), s.width)
 		b.attention(i, int(heads[i]), s.kvHeads)
 		b.matrix(block(i, "attn_gate"), s.width, int(heads[i]))
-		b.headNorms(i)
+		b.queryKeyNorms(i, s.headDim, s.headDim)
 		b.norm(block(i, "ffn_norm"), s.width)
 		if i < s.layers {
 			b.denseOrShared(i)
@@ -170,9 +169,9 @@ func deepseek2(b *builder, s *shape) {
 		b.matrix(block(i, "attn_q_b"), l.qRank, s.heads*key)
 		b.matrix(block(i, "attn_kv_a_mqa"), s.width, l.rank+s.ropeDims)
 		b.norm(block(i, "attn_kv_a_norm"), l.rank)
-		b.stack(block(i, "attn_k_b"), l.noPE, l.rank, s.heads)
-		b.stack(block(i, "attn_v_b"), l.rank, l.valueDim, s.heads)
-		b.matrix(block(i, "attn_output"), s.heads*l.valueDim, s.width)
+		b.matrix(block(i, "attn_k_b"), l.noPE, l.rank, s.heads)
+		b.matrix(block(i, "attn_v_b"), l.rank, l.valueDim, s.heads)
+		b.gain(block(i, "attn_output"), attentionStd, s.heads*l.valueDim, s.width)
 		b.norm(block(i, "ffn_norm"), s.width)
 		b.denseOrShared(i)
 	}

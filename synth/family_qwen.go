@@ -10,7 +10,7 @@ func qwen3(b *builder, s *shape) {
 	for i := range s.layers {
 		b.norm(block(i, "attn_norm"), s.width)
 		b.attention(i, s.heads, s.kvHeads)
-		b.headNorms(i)
+		b.queryKeyNorms(i, s.headDim, s.headDim)
 		b.norm(block(i, "ffn_norm"), s.width)
 		if s.experts.count > 0 {
 			b.mixture(i, byScale)
@@ -65,8 +65,8 @@ func (b *builder) gatedAttention(i int) {
 	b.matrix(block(i, "attn_q"), s.width, 2*s.heads*s.headDim)
 	b.matrix(block(i, "attn_k"), s.width, s.kvHeads*s.headDim)
 	b.matrix(block(i, "attn_v"), s.width, s.kvHeads*s.headDim)
-	b.matrix(block(i, "attn_output"), s.heads*s.headDim, s.width)
-	b.headNorms(i)
+	b.gain(block(i, "attn_output"), attentionStd, s.heads*s.headDim, s.width)
+	b.queryKeyNorms(i, s.headDim, s.headDim)
 }
 
 // deltaNet adds a gated delta net. Its states forget by 0.5 to 25 percent a
@@ -86,5 +86,5 @@ func (b *builder) deltaNet(i int) {
 		b.matrix(block(i, "ssm_alpha"), s.width, d.valueHeads)
 	}
 	b.norm(block(i, "ssm_norm"), d.dim)
-	b.matrix(block(i, "ssm_out"), values, s.width)
+	b.gain(block(i, "ssm_out"), attentionStd, values, s.width)
 }

@@ -33,7 +33,10 @@ type commands struct {
 	Detokenize detokenizeCommand `cmd:"" help:"Turn token ids into text."`
 	Template   templateCommand   `cmd:"" help:"Render a chat template."`
 	Logits     logitsCommand     `cmd:"" help:"Write the logits at every position, for comparing engines."`
+	Bench      benchCommand      `cmd:"" help:"Measure speed, beside what the machine can do at best."`
+	Perplexity perplexityCommand `cmd:"" help:"Measure how well a model predicts a text."`
 	Quantize   quantizeCommand   `cmd:"" help:"Turn a model into a smaller one."`
+	Synth      synthCommand      `cmd:"" help:"Make a model with random weights in the shape of a real one."`
 	Version    versionCommand    `cmd:"" help:"Show the version."`
 }
 

@@ -289,8 +289,9 @@ func TestPerplexity(t *testing.T) {
 	if !(first.Perplexity > 1 && first.Perplexity < 512) || first.KL != nil || first.Chunks < 2 || first.Predictions != 31*first.Chunks {
 		t.Errorf("%+v", first)
 	}
-	again := read(gorun("", append(args, "--kl", "--kv", "f32")...))
-	if again.KL == nil || again.KL.MeanKL > 1e-5 || again.KL.Top1 < 0.99 || math.Abs(again.Perplexity-first.Perplexity) > 1e-3 {
+	again := read(gorun("", append(args, "--kl", "--kv-block", "8", "-t", "1")...))
+	// The same bits; a base file does not tell how unlikely unlikely tokens are.
+	if again.KL == nil || again.KL.MeanKL > 2e-4 || again.KL.Top1 != 1 || again.Perplexity != first.Perplexity {
 		t.Errorf("%+v, %+v", again, again.KL)
 	}
 	if got := gorun("", "perplexity", oz, "--kl-base", base, "--kl"); got.code != 0 || !strings.Contains(got.out, "same top token") {
