@@ -1,9 +1,9 @@
 package machine
 
-import "unsafe"
-
-// sink keeps sums alive.
-var sink uint64
+import (
+	"runtime"
+	"unsafe"
+)
 
 // readWords reads memory, a multiple of 64 bytes, in plain Go.
 func readWords(b []byte) {
@@ -17,7 +17,5 @@ func readWords(b []byte) {
 		s3 |= w[3] | w[7]
 		words = words[8:]
 	}
-	if s0|s1|s2|s3 == 42 {
-		sink++
-	}
+	runtime.KeepAlive(s0 | s1 | s2 | s3)
 }
