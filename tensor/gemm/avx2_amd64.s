@@ -5809,58 +5809,42 @@ block:
 	VINSERTI128    $0x01, 2(DI)(AX*2), Y6, Y6
 	VBROADCASTI128 2(SI)(CX*1), Y7
 	VINSERTI128    $0x01, 2(DI)(CX*1), Y7, Y7
-	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
-	VPSHUFB        spread01<>+0(SB), Y4, Y4
-	VPAND          bits<>+0(SB), Y4, Y4
-	VPCMPEQB       bits<>+0(SB), Y4, Y4
-	VPAND          vector10101010<>+0(SB), Y4, Y4
-	VPADDB         Y4, Y0, Y0
-	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB        spread01<>+0(SB), Y5, Y5
-	VPAND          bits<>+0(SB), Y5, Y4
-	VPCMPEQB       bits<>+0(SB), Y4, Y4
-	VPAND          vector10101010<>+0(SB), Y4, Y4
-	VPADDB         Y4, Y1, Y1
-	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VPSHUFB        spread01<>+0(SB), Y6, Y6
-	VPAND          bits<>+0(SB), Y6, Y4
-	VPCMPEQB       bits<>+0(SB), Y4, Y4
-	VPAND          vector10101010<>+0(SB), Y4, Y4
-	VPADDB         Y4, Y2, Y2
-	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
-	VPSHUFB        spread01<>+0(SB), Y7, Y7
-	VPAND          bits<>+0(SB), Y7, Y4
-	VPCMPEQB       bits<>+0(SB), Y4, Y4
-	VPAND          vector10101010<>+0(SB), Y4, Y4
-	VPADDB         Y4, Y3, Y3
-	VPUNPCKLDQ     Y1, Y0, Y4
-	VPUNPCKHDQ     Y1, Y0, Y0
-	VPUNPCKLDQ     Y3, Y2, Y1
-	VPUNPCKHDQ     Y3, Y2, Y2
-	VPUNPCKLQDQ    Y1, Y4, Y3
-	VPUNPCKHQDQ    Y1, Y4, Y1
-	VPUNPCKLQDQ    Y2, Y0, Y4
-	VPUNPCKHQDQ    Y2, Y0, Y0
-	VMOVDQU        Y3, (DX)
-	VMOVDQU        Y1, 64(DX)
-	VMOVDQU        Y4, 128(DX)
-	VMOVDQU        Y0, 192(DX)
-	VBROADCASTI128 6(SI), Y0
-	VINSERTI128    $0x01, 6(DI), Y0, Y0
-	VBROADCASTI128 6(SI)(AX*1), Y1
-	VINSERTI128    $0x01, 6(DI)(AX*1), Y1, Y1
-	VBROADCASTI128 6(SI)(AX*2), Y2
-	VINSERTI128    $0x01, 6(DI)(AX*2), Y2, Y2
-	VBROADCASTI128 6(SI)(CX*1), Y3
-	VINSERTI128    $0x01, 6(DI)(CX*1), Y3, Y3
-	VBROADCASTI128 2(SI), Y4
-	VINSERTI128    $0x01, 2(DI), Y4, Y4
-	VBROADCASTI128 2(SI)(AX*1), Y5
-	VINSERTI128    $0x01, 2(DI)(AX*1), Y5, Y5
-	VBROADCASTI128 2(SI)(AX*2), Y6
-	VINSERTI128    $0x01, 2(DI)(AX*2), Y6, Y6
-	VBROADCASTI128 2(SI)(CX*1), Y7
-	VINSERTI128    $0x01, 2(DI)(CX*1), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y8
+	VPSHUFB        spread01<>+0(SB), Y4, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y9
+	VPSHUFB        spread01<>+0(SB), Y5, Y10
+	VPAND          bits<>+0(SB), Y10, Y10
+	VPCMPEQB       bits<>+0(SB), Y10, Y10
+	VPAND          vector10101010<>+0(SB), Y10, Y10
+	VPADDB         Y10, Y9, Y9
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y10
+	VPSHUFB        spread01<>+0(SB), Y6, Y11
+	VPAND          bits<>+0(SB), Y11, Y11
+	VPCMPEQB       bits<>+0(SB), Y11, Y11
+	VPAND          vector10101010<>+0(SB), Y11, Y11
+	VPADDB         Y11, Y10, Y10
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y11
+	VPSHUFB        spread01<>+0(SB), Y7, Y12
+	VPAND          bits<>+0(SB), Y12, Y12
+	VPCMPEQB       bits<>+0(SB), Y12, Y12
+	VPAND          vector10101010<>+0(SB), Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VPUNPCKLDQ     Y9, Y8, Y12
+	VPUNPCKHDQ     Y9, Y8, Y8
+	VPUNPCKLDQ     Y11, Y10, Y9
+	VPUNPCKHDQ     Y11, Y10, Y10
+	VPUNPCKLQDQ    Y9, Y12, Y11
+	VPUNPCKHQDQ    Y9, Y12, Y9
+	VPUNPCKLQDQ    Y10, Y8, Y12
+	VPUNPCKHQDQ    Y10, Y8, Y8
+	VMOVDQU        Y11, (DX)
+	VMOVDQU        Y9, 64(DX)
+	VMOVDQU        Y12, 128(DX)
+	VMOVDQU        Y8, 192(DX)
 	VPSRLD         $0x04, Y0, Y0
 	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
 	VPSHUFB        spread23<>+0(SB), Y4, Y4
@@ -5870,22 +5854,22 @@ block:
 	VPADDB         Y4, Y0, Y0
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB        spread23<>+0(SB), Y5, Y5
-	VPAND          bits<>+0(SB), Y5, Y4
+	VPSHUFB        spread23<>+0(SB), Y5, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
 	VPCMPEQB       bits<>+0(SB), Y4, Y4
 	VPAND          vector10101010<>+0(SB), Y4, Y4
 	VPADDB         Y4, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VPSHUFB        spread23<>+0(SB), Y6, Y6
-	VPAND          bits<>+0(SB), Y6, Y4
+	VPSHUFB        spread23<>+0(SB), Y6, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
 	VPCMPEQB       bits<>+0(SB), Y4, Y4
 	VPAND          vector10101010<>+0(SB), Y4, Y4
 	VPADDB         Y4, Y2, Y2
 	VPSRLD         $0x04, Y3, Y3
 	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
-	VPSHUFB        spread23<>+0(SB), Y7, Y7
-	VPAND          bits<>+0(SB), Y7, Y4
+	VPSHUFB        spread23<>+0(SB), Y7, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
 	VPCMPEQB       bits<>+0(SB), Y4, Y4
 	VPAND          vector10101010<>+0(SB), Y4, Y4
 	VPADDB         Y4, Y3, Y3
@@ -6026,20 +6010,20 @@ block:
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VPSHUFB        spread01<>+0(SB), Y6, Y6
-	VPAND          bits<>+0(SB), Y6, Y5
+	VPSHUFB        spread01<>+0(SB), Y6, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
-	VPSHUFB        spread01<>+0(SB), Y7, Y7
-	VPAND          bits<>+0(SB), Y7, Y5
+	VPSHUFB        spread01<>+0(SB), Y7, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y3, Y3
 	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB        spread01<>+0(SB), Y8, Y8
-	VPAND          bits<>+0(SB), Y8, Y5
+	VPSHUFB        spread01<>+0(SB), Y8, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y4, Y4
@@ -6073,22 +6057,22 @@ block:
 	VPADDB         Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB        spread23<>+0(SB), Y10, Y10
-	VPAND          bits<>+0(SB), Y10, Y9
+	VPSHUFB        spread23<>+0(SB), Y10, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y6, Y6
 	VPSRLD         $0x04, Y7, Y7
 	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB        spread23<>+0(SB), Y11, Y11
-	VPAND          bits<>+0(SB), Y11, Y9
+	VPSHUFB        spread23<>+0(SB), Y11, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y7, Y7
 	VPSRLD         $0x04, Y8, Y8
 	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB        spread23<>+0(SB), Y12, Y12
-	VPAND          bits<>+0(SB), Y12, Y9
+	VPSHUFB        spread23<>+0(SB), Y12, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y8, Y8
@@ -6188,58 +6172,42 @@ block:
 	VINSERTI128    $0x01, 4(DI)(AX*2), Y6, Y6
 	VBROADCASTI128 4(SI)(CX*1), Y7
 	VINSERTI128    $0x01, 4(DI)(CX*1), Y7, Y7
-	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
-	VPSHUFB        spread01<>+0(SB), Y4, Y4
-	VPAND          bits<>+0(SB), Y4, Y4
-	VPCMPEQB       bits<>+0(SB), Y4, Y4
-	VPAND          vector10101010<>+0(SB), Y4, Y4
-	VPADDB         Y4, Y0, Y0
-	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB        spread01<>+0(SB), Y5, Y5
-	VPAND          bits<>+0(SB), Y5, Y4
-	VPCMPEQB       bits<>+0(SB), Y4, Y4
-	VPAND          vector10101010<>+0(SB), Y4, Y4
-	VPADDB         Y4, Y1, Y1
-	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VPSHUFB        spread01<>+0(SB), Y6, Y6
-	VPAND          bits<>+0(SB), Y6, Y4
-	VPCMPEQB       bits<>+0(SB), Y4, Y4
-	VPAND          vector10101010<>+0(SB), Y4, Y4
-	VPADDB         Y4, Y2, Y2
-	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
-	VPSHUFB        spread01<>+0(SB), Y7, Y7
-	VPAND          bits<>+0(SB), Y7, Y4
-	VPCMPEQB       bits<>+0(SB), Y4, Y4
-	VPAND          vector10101010<>+0(SB), Y4, Y4
-	VPADDB         Y4, Y3, Y3
-	VPUNPCKLDQ     Y1, Y0, Y4
-	VPUNPCKHDQ     Y1, Y0, Y0
-	VPUNPCKLDQ     Y3, Y2, Y1
-	VPUNPCKHDQ     Y3, Y2, Y2
-	VPUNPCKLQDQ    Y1, Y4, Y3
-	VPUNPCKHQDQ    Y1, Y4, Y1
-	VPUNPCKLQDQ    Y2, Y0, Y4
-	VPUNPCKHQDQ    Y2, Y0, Y0
-	VMOVDQU        Y3, (DX)
-	VMOVDQU        Y1, 64(DX)
-	VMOVDQU        Y4, 128(DX)
-	VMOVDQU        Y0, 192(DX)
-	VBROADCASTI128 8(SI), Y0
-	VINSERTI128    $0x01, 8(DI), Y0, Y0
-	VBROADCASTI128 8(SI)(AX*1), Y1
-	VINSERTI128    $0x01, 8(DI)(AX*1), Y1, Y1
-	VBROADCASTI128 8(SI)(AX*2), Y2
-	VINSERTI128    $0x01, 8(DI)(AX*2), Y2, Y2
-	VBROADCASTI128 8(SI)(CX*1), Y3
-	VINSERTI128    $0x01, 8(DI)(CX*1), Y3, Y3
-	VBROADCASTI128 4(SI), Y4
-	VINSERTI128    $0x01, 4(DI), Y4, Y4
-	VBROADCASTI128 4(SI)(AX*1), Y5
-	VINSERTI128    $0x01, 4(DI)(AX*1), Y5, Y5
-	VBROADCASTI128 4(SI)(AX*2), Y6
-	VINSERTI128    $0x01, 4(DI)(AX*2), Y6, Y6
-	VBROADCASTI128 4(SI)(CX*1), Y7
-	VINSERTI128    $0x01, 4(DI)(CX*1), Y7, Y7
+	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y8
+	VPSHUFB        spread01<>+0(SB), Y4, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPAND          vector10101010<>+0(SB), Y9, Y9
+	VPADDB         Y9, Y8, Y8
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y9
+	VPSHUFB        spread01<>+0(SB), Y5, Y10
+	VPAND          bits<>+0(SB), Y10, Y10
+	VPCMPEQB       bits<>+0(SB), Y10, Y10
+	VPAND          vector10101010<>+0(SB), Y10, Y10
+	VPADDB         Y10, Y9, Y9
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y10
+	VPSHUFB        spread01<>+0(SB), Y6, Y11
+	VPAND          bits<>+0(SB), Y11, Y11
+	VPCMPEQB       bits<>+0(SB), Y11, Y11
+	VPAND          vector10101010<>+0(SB), Y11, Y11
+	VPADDB         Y11, Y10, Y10
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y11
+	VPSHUFB        spread01<>+0(SB), Y7, Y12
+	VPAND          bits<>+0(SB), Y12, Y12
+	VPCMPEQB       bits<>+0(SB), Y12, Y12
+	VPAND          vector10101010<>+0(SB), Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VPUNPCKLDQ     Y9, Y8, Y12
+	VPUNPCKHDQ     Y9, Y8, Y8
+	VPUNPCKLDQ     Y11, Y10, Y9
+	VPUNPCKHDQ     Y11, Y10, Y10
+	VPUNPCKLQDQ    Y9, Y12, Y11
+	VPUNPCKHQDQ    Y9, Y12, Y9
+	VPUNPCKLQDQ    Y10, Y8, Y12
+	VPUNPCKHQDQ    Y10, Y8, Y8
+	VMOVDQU        Y11, (DX)
+	VMOVDQU        Y9, 64(DX)
+	VMOVDQU        Y12, 128(DX)
+	VMOVDQU        Y8, 192(DX)
 	VPSRLD         $0x04, Y0, Y0
 	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
 	VPSHUFB        spread23<>+0(SB), Y4, Y4
@@ -6249,22 +6217,22 @@ block:
 	VPADDB         Y4, Y0, Y0
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB        spread23<>+0(SB), Y5, Y5
-	VPAND          bits<>+0(SB), Y5, Y4
+	VPSHUFB        spread23<>+0(SB), Y5, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
 	VPCMPEQB       bits<>+0(SB), Y4, Y4
 	VPAND          vector10101010<>+0(SB), Y4, Y4
 	VPADDB         Y4, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VPSHUFB        spread23<>+0(SB), Y6, Y6
-	VPAND          bits<>+0(SB), Y6, Y4
+	VPSHUFB        spread23<>+0(SB), Y6, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
 	VPCMPEQB       bits<>+0(SB), Y4, Y4
 	VPAND          vector10101010<>+0(SB), Y4, Y4
 	VPADDB         Y4, Y2, Y2
 	VPSRLD         $0x04, Y3, Y3
 	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
-	VPSHUFB        spread23<>+0(SB), Y7, Y7
-	VPAND          bits<>+0(SB), Y7, Y4
+	VPSHUFB        spread23<>+0(SB), Y7, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
 	VPCMPEQB       bits<>+0(SB), Y4, Y4
 	VPAND          vector10101010<>+0(SB), Y4, Y4
 	VPADDB         Y4, Y3, Y3
@@ -6360,20 +6328,20 @@ block:
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VPSHUFB        spread01<>+0(SB), Y6, Y6
-	VPAND          bits<>+0(SB), Y6, Y5
+	VPSHUFB        spread01<>+0(SB), Y6, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
-	VPSHUFB        spread01<>+0(SB), Y7, Y7
-	VPAND          bits<>+0(SB), Y7, Y5
+	VPSHUFB        spread01<>+0(SB), Y7, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y3, Y3
 	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB        spread01<>+0(SB), Y8, Y8
-	VPAND          bits<>+0(SB), Y8, Y5
+	VPSHUFB        spread01<>+0(SB), Y8, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y4, Y4
@@ -6407,22 +6375,22 @@ block:
 	VPADDB         Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB        spread23<>+0(SB), Y10, Y10
-	VPAND          bits<>+0(SB), Y10, Y9
+	VPSHUFB        spread23<>+0(SB), Y10, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y6, Y6
 	VPSRLD         $0x04, Y7, Y7
 	VPAND          vector0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB        spread23<>+0(SB), Y11, Y11
-	VPAND          bits<>+0(SB), Y11, Y9
+	VPSHUFB        spread23<>+0(SB), Y11, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y7, Y7
 	VPSRLD         $0x04, Y8, Y8
 	VPAND          vector0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB        spread23<>+0(SB), Y12, Y12
-	VPAND          bits<>+0(SB), Y12, Y9
+	VPSHUFB        spread23<>+0(SB), Y12, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y8, Y8
@@ -16075,21 +16043,39 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPSLLD         $0x14, Y1, Y1
-	VMOVDQU        vector7b000000<>+0(SB), Y3
-	VMULPS         Y3, Y1, Y1
-	VPANDN         Y1, Y2, Y1
-	VMOVDQU        Y1, 256(DX)
+	VPAND          vector00000007<>+0(SB), Y1, Y3
+	VPAND          vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMINUD        Y1, Y4, Y1
+	VPADDD         Y1, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMAXUD        Y1, Y4, Y4
+	VPSLLD         $0x14, Y4, Y4
+	VMOVDQU        vector3a000000<>+0(SB), Y1
+	VPADDD         Y1, Y4, Y4
+	VPANDN         Y3, Y2, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        Y3, 256(DX)
 	VPSRLD         $0x18, Y0, Y0
 	VPAND          vector000000ff<>+0(SB), Y0, Y0
 	VMOVDQU        vector0000007e<>+0(SB), Y1
 	VPSUBD         Y0, Y1, Y1
 	VPSRAD         $0x1f, Y1, Y1
-	VPSLLD         $0x14, Y0, Y0
-	VMOVDQU        vector7b000000<>+0(SB), Y2
-	VMULPS         Y2, Y0, Y0
-	VPANDN         Y0, Y1, Y0
-	VMOVDQU        Y0, 576(DX)
+	VPAND          vector00000007<>+0(SB), Y0, Y2
+	VPAND          vector000000f8<>+0(SB), Y0, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y0
+	VPMINUD        Y0, Y3, Y0
+	VPADDD         Y0, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMOVDQU        vector00000008<>+0(SB), Y0
+	VPMAXUD        Y0, Y3, Y3
+	VPSLLD         $0x14, Y3, Y3
+	VMOVDQU        vector3a000000<>+0(SB), Y0
+	VPADDD         Y0, Y3, Y3
+	VPANDN         Y2, Y1, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 576(DX)
 	VBROADCASTI128 (SI), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (SI)(AX*1), Y1
@@ -16165,15 +16151,45 @@ DATA rocmFP4<>+48(SB)/8, $0x1412100e0d0c0b0a
 DATA rocmFP4<>+56(SB)/8, $0x000204060708090a
 GLOBL rocmFP4<>(SB), RODATA|NOPTR, $64
 
-DATA vector7b000000<>+0(SB)/8, $0x7b0000007b000000
-DATA vector7b000000<>+8(SB)/8, $0x7b0000007b000000
-DATA vector7b000000<>+16(SB)/8, $0x7b0000007b000000
-DATA vector7b000000<>+24(SB)/8, $0x7b0000007b000000
-DATA vector7b000000<>+32(SB)/8, $0x7b0000007b000000
-DATA vector7b000000<>+40(SB)/8, $0x7b0000007b000000
-DATA vector7b000000<>+48(SB)/8, $0x7b0000007b000000
-DATA vector7b000000<>+56(SB)/8, $0x7b0000007b000000
-GLOBL vector7b000000<>(SB), RODATA|NOPTR, $64
+DATA vector00000007<>+0(SB)/8, $0x0000000700000007
+DATA vector00000007<>+8(SB)/8, $0x0000000700000007
+DATA vector00000007<>+16(SB)/8, $0x0000000700000007
+DATA vector00000007<>+24(SB)/8, $0x0000000700000007
+DATA vector00000007<>+32(SB)/8, $0x0000000700000007
+DATA vector00000007<>+40(SB)/8, $0x0000000700000007
+DATA vector00000007<>+48(SB)/8, $0x0000000700000007
+DATA vector00000007<>+56(SB)/8, $0x0000000700000007
+GLOBL vector00000007<>(SB), RODATA|NOPTR, $64
+
+DATA vector000000f8<>+0(SB)/8, $0x000000f8000000f8
+DATA vector000000f8<>+8(SB)/8, $0x000000f8000000f8
+DATA vector000000f8<>+16(SB)/8, $0x000000f8000000f8
+DATA vector000000f8<>+24(SB)/8, $0x000000f8000000f8
+DATA vector000000f8<>+32(SB)/8, $0x000000f8000000f8
+DATA vector000000f8<>+40(SB)/8, $0x000000f8000000f8
+DATA vector000000f8<>+48(SB)/8, $0x000000f8000000f8
+DATA vector000000f8<>+56(SB)/8, $0x000000f8000000f8
+GLOBL vector000000f8<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000008<>+0(SB)/8, $0x0000000800000008
+DATA vector00000008<>+8(SB)/8, $0x0000000800000008
+DATA vector00000008<>+16(SB)/8, $0x0000000800000008
+DATA vector00000008<>+24(SB)/8, $0x0000000800000008
+DATA vector00000008<>+32(SB)/8, $0x0000000800000008
+DATA vector00000008<>+40(SB)/8, $0x0000000800000008
+DATA vector00000008<>+48(SB)/8, $0x0000000800000008
+DATA vector00000008<>+56(SB)/8, $0x0000000800000008
+GLOBL vector00000008<>(SB), RODATA|NOPTR, $64
+
+DATA vector3a000000<>+0(SB)/8, $0x3a0000003a000000
+DATA vector3a000000<>+8(SB)/8, $0x3a0000003a000000
+DATA vector3a000000<>+16(SB)/8, $0x3a0000003a000000
+DATA vector3a000000<>+24(SB)/8, $0x3a0000003a000000
+DATA vector3a000000<>+32(SB)/8, $0x3a0000003a000000
+DATA vector3a000000<>+40(SB)/8, $0x3a0000003a000000
+DATA vector3a000000<>+48(SB)/8, $0x3a0000003a000000
+DATA vector3a000000<>+56(SB)/8, $0x3a0000003a000000
+GLOBL vector3a000000<>(SB), RODATA|NOPTR, $64
 
 DATA vector0000007e<>+0(SB)/8, $0x0000007e0000007e
 DATA vector0000007e<>+8(SB)/8, $0x0000007e0000007e
@@ -16222,21 +16238,39 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPSLLD         $0x14, Y2, Y2
-	VMOVDQU        vector7b000000<>+0(SB), Y4
-	VMULPS         Y4, Y2, Y2
-	VPANDN         Y2, Y3, Y2
-	VMOVDQU        Y2, 256(DX)
+	VPAND          vector00000007<>+0(SB), Y2, Y4
+	VPAND          vector000000f8<>+0(SB), Y2, Y5
+	VMOVDQU        vector00000008<>+0(SB), Y2
+	VPMINUD        Y2, Y5, Y2
+	VPADDD         Y2, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y2
+	VPMAXUD        Y2, Y5, Y5
+	VPSLLD         $0x14, Y5, Y5
+	VMOVDQU        vector3a000000<>+0(SB), Y2
+	VPADDD         Y2, Y5, Y5
+	VPANDN         Y4, Y3, Y4
+	VMULPS         Y5, Y4, Y4
+	VMOVDQU        Y4, 256(DX)
 	VPSRLD         $0x18, Y1, Y1
 	VPAND          vector000000ff<>+0(SB), Y1, Y1
 	VMOVDQU        vector0000007e<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPSLLD         $0x14, Y1, Y1
-	VMOVDQU        vector7b000000<>+0(SB), Y3
-	VMULPS         Y3, Y1, Y1
-	VPANDN         Y1, Y2, Y1
-	VMOVDQU        Y1, 576(DX)
+	VPAND          vector00000007<>+0(SB), Y1, Y3
+	VPAND          vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMINUD        Y1, Y4, Y1
+	VPADDD         Y1, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMAXUD        Y1, Y4, Y4
+	VPSLLD         $0x14, Y4, Y4
+	VMOVDQU        vector3a000000<>+0(SB), Y1
+	VPADDD         Y1, Y4, Y4
+	VPANDN         Y3, Y2, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        Y3, 576(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
 	PREFETCHT0     (R9)
@@ -16373,11 +16407,20 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y1
 	VPSUBD         Y0, Y1, Y1
 	VPSRAD         $0x1f, Y1, Y1
-	VPSLLD         $0x14, Y0, Y0
-	VMOVDQU        vector7b000000<>+0(SB), Y2
-	VMULPS         Y2, Y0, Y0
-	VPANDN         Y0, Y1, Y0
-	VMOVDQU        Y0, 512(DX)
+	VPAND          vector00000007<>+0(SB), Y0, Y2
+	VPAND          vector000000f8<>+0(SB), Y0, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y0
+	VPMINUD        Y0, Y3, Y0
+	VPADDD         Y0, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMOVDQU        vector00000008<>+0(SB), Y0
+	VPMAXUD        Y0, Y3, Y3
+	VPSLLD         $0x14, Y3, Y3
+	VMOVDQU        vector3a000000<>+0(SB), Y0
+	VPADDD         Y0, Y3, Y3
+	VPANDN         Y2, Y1, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 512(DX)
 	VBROADCASTI128 (SI), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (SI)(AX*1), Y1
@@ -16480,11 +16523,20 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPSLLD         $0x14, Y1, Y1
-	VMOVDQU        vector7b000000<>+0(SB), Y3
-	VMULPS         Y3, Y1, Y1
-	VPANDN         Y1, Y2, Y1
-	VMOVDQU        Y1, 512(DX)
+	VPAND          vector00000007<>+0(SB), Y1, Y3
+	VPAND          vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMINUD        Y1, Y4, Y1
+	VPADDD         Y1, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMAXUD        Y1, Y4, Y4
+	VPSLLD         $0x14, Y4, Y4
+	VMOVDQU        vector3a000000<>+0(SB), Y1
+	VPADDD         Y1, Y4, Y4
+	VPANDN         Y3, Y2, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        Y3, 512(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
 	PREFETCHT0     (R9)
@@ -16605,21 +16657,39 @@ block:
 	VMOVDQU      vector0000007e<>+0(SB), Y2
 	VPSUBD       Y1, Y2, Y2
 	VPSRAD       $0x1f, Y2, Y2
-	VPSLLD       $0x14, Y1, Y1
-	VMOVDQU      vector7b000000<>+0(SB), Y3
-	VMULPS       Y3, Y1, Y1
-	VPANDN       Y1, Y2, Y1
-	VMOVDQU      Y1, 256(DX)
+	VPAND        vector00000007<>+0(SB), Y1, Y3
+	VPAND        vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU      vector00000008<>+0(SB), Y1
+	VPMINUD      Y1, Y4, Y1
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMOVDQU      vector00000008<>+0(SB), Y1
+	VPMAXUD      Y1, Y4, Y4
+	VPSLLD       $0x14, Y4, Y4
+	VMOVDQU      vector3a000000<>+0(SB), Y1
+	VPADDD       Y1, Y4, Y4
+	VPANDN       Y3, Y2, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVDQU      Y3, 256(DX)
 	VPSRLD       $0x18, Y0, Y0
 	VPAND        vector000000ff<>+0(SB), Y0, Y0
 	VMOVDQU      vector0000007e<>+0(SB), Y1
 	VPSUBD       Y0, Y1, Y1
 	VPSRAD       $0x1f, Y1, Y1
-	VPSLLD       $0x14, Y0, Y0
-	VMOVDQU      vector7b000000<>+0(SB), Y2
-	VMULPS       Y2, Y0, Y0
-	VPANDN       Y0, Y1, Y0
-	VMOVDQU      Y0, 576(DX)
+	VPAND        vector00000007<>+0(SB), Y0, Y2
+	VPAND        vector000000f8<>+0(SB), Y0, Y3
+	VMOVDQU      vector00000008<>+0(SB), Y0
+	VPMINUD      Y0, Y3, Y0
+	VPADDD       Y0, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMOVDQU      vector00000008<>+0(SB), Y0
+	VPMAXUD      Y0, Y3, Y3
+	VPSLLD       $0x14, Y3, Y3
+	VMOVDQU      vector3a000000<>+0(SB), Y0
+	VPADDD       Y0, Y3, Y3
+	VPANDN       Y2, Y1, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVDQU      Y2, 576(DX)
 	VPBROADCASTQ (SI), Y0
 	VPBROADCASTQ (DI), Y1
 	VPBLENDD     $0xf0, Y1, Y0, Y0
@@ -16886,21 +16956,39 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPSLLD         $0x14, Y2, Y2
-	VMOVDQU        vector7b000000<>+0(SB), Y4
-	VMULPS         Y4, Y2, Y2
-	VPANDN         Y2, Y3, Y2
-	VMOVDQU        Y2, 256(DX)
+	VPAND          vector00000007<>+0(SB), Y2, Y4
+	VPAND          vector000000f8<>+0(SB), Y2, Y5
+	VMOVDQU        vector00000008<>+0(SB), Y2
+	VPMINUD        Y2, Y5, Y2
+	VPADDD         Y2, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y2
+	VPMAXUD        Y2, Y5, Y5
+	VPSLLD         $0x14, Y5, Y5
+	VMOVDQU        vector3a000000<>+0(SB), Y2
+	VPADDD         Y2, Y5, Y5
+	VPANDN         Y4, Y3, Y4
+	VMULPS         Y5, Y4, Y4
+	VMOVDQU        Y4, 256(DX)
 	VPSRLD         $0x18, Y1, Y1
 	VPAND          vector000000ff<>+0(SB), Y1, Y1
 	VMOVDQU        vector0000007e<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPSLLD         $0x14, Y1, Y1
-	VMOVDQU        vector7b000000<>+0(SB), Y3
-	VMULPS         Y3, Y1, Y1
-	VPANDN         Y1, Y2, Y1
-	VMOVDQU        Y1, 576(DX)
+	VPAND          vector00000007<>+0(SB), Y1, Y3
+	VPAND          vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMINUD        Y1, Y4, Y1
+	VPADDD         Y1, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMAXUD        Y1, Y4, Y4
+	VPSLLD         $0x14, Y4, Y4
+	VMOVDQU        vector3a000000<>+0(SB), Y1
+	VPADDD         Y1, Y4, Y4
+	VPANDN         Y3, Y2, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        Y3, 576(DX)
 	VPBROADCASTQ   (SI), Y1
 	VPBROADCASTQ   (DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
@@ -17132,21 +17220,39 @@ block:
 	VMOVDQU      vector0000007e<>+0(SB), Y2
 	VPSUBD       Y1, Y2, Y2
 	VPSRAD       $0x1f, Y2, Y2
-	VPSLLD       $0x14, Y1, Y1
-	VMOVDQU      vector7b000000<>+0(SB), Y3
-	VMULPS       Y3, Y1, Y1
-	VPANDN       Y1, Y2, Y1
-	VMOVDQU      Y1, 256(DX)
+	VPAND        vector00000007<>+0(SB), Y1, Y3
+	VPAND        vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU      vector00000008<>+0(SB), Y1
+	VPMINUD      Y1, Y4, Y1
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMOVDQU      vector00000008<>+0(SB), Y1
+	VPMAXUD      Y1, Y4, Y4
+	VPSLLD       $0x14, Y4, Y4
+	VMOVDQU      vector3a000000<>+0(SB), Y1
+	VPADDD       Y1, Y4, Y4
+	VPANDN       Y3, Y2, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVDQU      Y3, 256(DX)
 	VPSRLD       $0x18, Y0, Y0
 	VPAND        vector000000ff<>+0(SB), Y0, Y0
 	VMOVDQU      vector0000007e<>+0(SB), Y1
 	VPSUBD       Y0, Y1, Y1
 	VPSRAD       $0x1f, Y1, Y1
-	VPSLLD       $0x14, Y0, Y0
-	VMOVDQU      vector7b000000<>+0(SB), Y2
-	VMULPS       Y2, Y0, Y0
-	VPANDN       Y0, Y1, Y0
-	VMOVDQU      Y0, 576(DX)
+	VPAND        vector00000007<>+0(SB), Y0, Y2
+	VPAND        vector000000f8<>+0(SB), Y0, Y3
+	VMOVDQU      vector00000008<>+0(SB), Y0
+	VPMINUD      Y0, Y3, Y0
+	VPADDD       Y0, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMOVDQU      vector00000008<>+0(SB), Y0
+	VPMAXUD      Y0, Y3, Y3
+	VPSLLD       $0x14, Y3, Y3
+	VMOVDQU      vector3a000000<>+0(SB), Y0
+	VPADDD       Y0, Y3, Y3
+	VPANDN       Y2, Y1, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVDQU      Y2, 576(DX)
 	VPBROADCASTQ (SI), Y0
 	VPBROADCASTQ (DI), Y1
 	VPBLENDD     $0xf0, Y1, Y0, Y0
@@ -17348,16 +17454,6 @@ DATA spreadFP3<>+48(SB)/8, $0x8080020180800100
 DATA spreadFP3<>+56(SB)/8, $0x8080050480800403
 GLOBL spreadFP3<>(SB), RODATA|NOPTR, $64
 
-DATA vector00000007<>+0(SB)/8, $0x0000000700000007
-DATA vector00000007<>+8(SB)/8, $0x0000000700000007
-DATA vector00000007<>+16(SB)/8, $0x0000000700000007
-DATA vector00000007<>+24(SB)/8, $0x0000000700000007
-DATA vector00000007<>+32(SB)/8, $0x0000000700000007
-DATA vector00000007<>+40(SB)/8, $0x0000000700000007
-DATA vector00000007<>+48(SB)/8, $0x0000000700000007
-DATA vector00000007<>+56(SB)/8, $0x0000000700000007
-GLOBL vector00000007<>(SB), RODATA|NOPTR, $64
-
 DATA vector00000700<>+0(SB)/8, $0x0000070000000700
 DATA vector00000700<>+8(SB)/8, $0x0000070000000700
 DATA vector00000700<>+16(SB)/8, $0x0000070000000700
@@ -17435,21 +17531,39 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPSLLD         $0x14, Y2, Y2
-	VMOVDQU        vector7b000000<>+0(SB), Y4
-	VMULPS         Y4, Y2, Y2
-	VPANDN         Y2, Y3, Y2
-	VMOVDQU        Y2, 256(DX)
+	VPAND          vector00000007<>+0(SB), Y2, Y4
+	VPAND          vector000000f8<>+0(SB), Y2, Y5
+	VMOVDQU        vector00000008<>+0(SB), Y2
+	VPMINUD        Y2, Y5, Y2
+	VPADDD         Y2, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y2
+	VPMAXUD        Y2, Y5, Y5
+	VPSLLD         $0x14, Y5, Y5
+	VMOVDQU        vector3a000000<>+0(SB), Y2
+	VPADDD         Y2, Y5, Y5
+	VPANDN         Y4, Y3, Y4
+	VMULPS         Y5, Y4, Y4
+	VMOVDQU        Y4, 256(DX)
 	VPSRLD         $0x18, Y1, Y1
 	VPAND          vector000000ff<>+0(SB), Y1, Y1
 	VMOVDQU        vector0000007e<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPSLLD         $0x14, Y1, Y1
-	VMOVDQU        vector7b000000<>+0(SB), Y3
-	VMULPS         Y3, Y1, Y1
-	VPANDN         Y1, Y2, Y1
-	VMOVDQU        Y1, 576(DX)
+	VPAND          vector00000007<>+0(SB), Y1, Y3
+	VPAND          vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMINUD        Y1, Y4, Y1
+	VPADDD         Y1, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMAXUD        Y1, Y4, Y4
+	VPSLLD         $0x14, Y4, Y4
+	VMOVDQU        vector3a000000<>+0(SB), Y1
+	VPADDD         Y1, Y4, Y4
+	VPANDN         Y3, Y2, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        Y3, 576(DX)
 	VPBROADCASTQ   (SI), Y1
 	VPBROADCASTQ   (DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
@@ -17693,21 +17807,39 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPSLLD         $0x14, Y1, Y1
-	VMOVDQU        vector7b000000<>+0(SB), Y3
-	VMULPS         Y3, Y1, Y1
-	VPANDN         Y1, Y2, Y1
-	VMOVDQU        Y1, 256(DX)
+	VPAND          vector00000007<>+0(SB), Y1, Y3
+	VPAND          vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMINUD        Y1, Y4, Y1
+	VPADDD         Y1, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMAXUD        Y1, Y4, Y4
+	VPSLLD         $0x14, Y4, Y4
+	VMOVDQU        vector3a000000<>+0(SB), Y1
+	VPADDD         Y1, Y4, Y4
+	VPANDN         Y3, Y2, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        Y3, 256(DX)
 	VPSRLD         $0x18, Y0, Y0
 	VPAND          vector000000ff<>+0(SB), Y0, Y0
 	VMOVDQU        vector0000007e<>+0(SB), Y1
 	VPSUBD         Y0, Y1, Y1
 	VPSRAD         $0x1f, Y1, Y1
-	VPSLLD         $0x14, Y0, Y0
-	VMOVDQU        vector7b000000<>+0(SB), Y2
-	VMULPS         Y2, Y0, Y0
-	VPANDN         Y0, Y1, Y0
-	VMOVDQU        Y0, 576(DX)
+	VPAND          vector00000007<>+0(SB), Y0, Y2
+	VPAND          vector000000f8<>+0(SB), Y0, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y0
+	VPMINUD        Y0, Y3, Y0
+	VPADDD         Y0, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMOVDQU        vector00000008<>+0(SB), Y0
+	VPMAXUD        Y0, Y3, Y3
+	VPSLLD         $0x14, Y3, Y3
+	VMOVDQU        vector3a000000<>+0(SB), Y0
+	VPADDD         Y0, Y3, Y3
+	VPANDN         Y2, Y1, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 576(DX)
 	VBROADCASTI128 (SI), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (SI)(AX*1), Y1
@@ -18096,21 +18228,39 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPSLLD         $0x14, Y2, Y2
-	VMOVDQU        vector7b000000<>+0(SB), Y4
-	VMULPS         Y4, Y2, Y2
-	VPANDN         Y2, Y3, Y2
-	VMOVDQU        Y2, 256(DX)
+	VPAND          vector00000007<>+0(SB), Y2, Y4
+	VPAND          vector000000f8<>+0(SB), Y2, Y5
+	VMOVDQU        vector00000008<>+0(SB), Y2
+	VPMINUD        Y2, Y5, Y2
+	VPADDD         Y2, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y2
+	VPMAXUD        Y2, Y5, Y5
+	VPSLLD         $0x14, Y5, Y5
+	VMOVDQU        vector3a000000<>+0(SB), Y2
+	VPADDD         Y2, Y5, Y5
+	VPANDN         Y4, Y3, Y4
+	VMULPS         Y5, Y4, Y4
+	VMOVDQU        Y4, 256(DX)
 	VPSRLD         $0x18, Y1, Y1
 	VPAND          vector000000ff<>+0(SB), Y1, Y1
 	VMOVDQU        vector0000007e<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPSLLD         $0x14, Y1, Y1
-	VMOVDQU        vector7b000000<>+0(SB), Y3
-	VMULPS         Y3, Y1, Y1
-	VPANDN         Y1, Y2, Y1
-	VMOVDQU        Y1, 576(DX)
+	VPAND          vector00000007<>+0(SB), Y1, Y3
+	VPAND          vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMINUD        Y1, Y4, Y1
+	VPADDD         Y1, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMAXUD        Y1, Y4, Y4
+	VPSLLD         $0x14, Y4, Y4
+	VMOVDQU        vector3a000000<>+0(SB), Y1
+	VPADDD         Y1, Y4, Y4
+	VPANDN         Y3, Y2, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        Y3, 576(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
 	PREFETCHT0     (R9)
@@ -18436,11 +18586,20 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y1
 	VPSUBD         Y0, Y1, Y1
 	VPSRAD         $0x1f, Y1, Y1
-	VPSLLD         $0x14, Y0, Y0
-	VMOVDQU        vector7b000000<>+0(SB), Y2
-	VMULPS         Y2, Y0, Y0
-	VPANDN         Y0, Y1, Y0
-	VMOVDQU        Y0, 512(DX)
+	VPAND          vector00000007<>+0(SB), Y0, Y2
+	VPAND          vector000000f8<>+0(SB), Y0, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y0
+	VPMINUD        Y0, Y3, Y0
+	VPADDD         Y0, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMOVDQU        vector00000008<>+0(SB), Y0
+	VPMAXUD        Y0, Y3, Y3
+	VPSLLD         $0x14, Y3, Y3
+	VMOVDQU        vector3a000000<>+0(SB), Y0
+	VPADDD         Y0, Y3, Y3
+	VPANDN         Y2, Y1, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 512(DX)
 	VBROADCASTI128 (SI), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (SI)(AX*1), Y1
@@ -18539,11 +18698,20 @@ block:
 	VMOVDQU        vector0000007e<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPSLLD         $0x14, Y1, Y1
-	VMOVDQU        vector7b000000<>+0(SB), Y3
-	VMULPS         Y3, Y1, Y1
-	VPANDN         Y1, Y2, Y1
-	VMOVDQU        Y1, 512(DX)
+	VPAND          vector00000007<>+0(SB), Y1, Y3
+	VPAND          vector000000f8<>+0(SB), Y1, Y4
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMINUD        Y1, Y4, Y1
+	VPADDD         Y1, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMOVDQU        vector00000008<>+0(SB), Y1
+	VPMAXUD        Y1, Y4, Y4
+	VPSLLD         $0x14, Y4, Y4
+	VMOVDQU        vector3a000000<>+0(SB), Y1
+	VPADDD         Y1, Y4, Y4
+	VPANDN         Y3, Y2, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        Y3, 512(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
 	PREFETCHT0     (R9)

@@ -50,14 +50,19 @@ func (u *unpacker) fifthBits() func(offset int) {
 		table("spread23", 0x0202020202020202, 0x0303030303030303),
 	}
 	return func(offset int) {
+		codes, high := u.pieces(offset+4), u.pieces(offset)
 		for part := range 2 {
-			codes, high := u.pieces(offset+4), u.pieces(offset)
-			for i, w := range codes {
-				codes[i] = masked(w, 4*part, nibble)
-				v.shuffle(high[i], spread[part], high[i])
-				v.addWhere(high[i], bit, value, codes[i])
+			if part > 0 && v.rows() < tileRows && u.dot != nil { // few registers: load again
+				codes, high = u.pieces(offset+4), u.pieces(offset)
 			}
-			u.storePieces(codes, 16*part)
+			var levels [4]VecVirtual
+			for i, w := range codes {
+				levels[i] = masked(w, 4*part, nibble)
+				flags := v.reg()
+				v.shuffle(high[i], spread[part], flags)
+				v.addWhere(flags, bit, value, levels[i])
+			}
+			u.storePieces(levels, 16*part)
 		}
 	}
 }

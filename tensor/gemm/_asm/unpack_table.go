@@ -93,6 +93,7 @@ func unpackROCmFP8(u *unpacker) func() {
 }
 
 func unpackROCmFP2(u *unpacker) func() {
+	v.beginInsert64()
 	levels, scale := levels("rocmFP2", rocmFP2), rocmScale()
 	spread, mask := table("spreadFP2", 0x0101010100000000, 0x0303030302020202), spreadMasks(3)
 	return func() {
@@ -114,6 +115,7 @@ func unpackROCmFP2(u *unpacker) func() {
 }
 
 func unpackROCmFP3(u *unpacker) func() {
+	v.beginInsert64()
 	levels, scale := levels("rocmFP3", rocmFP3), rocmScale()
 	// 12 bits of four codes in each word, in the odd ones from bit 4 on.
 	spread, mask := table("spreadFP3", 0x8080020180800100, 0x8080050480800403), spreadMasks(7)
@@ -188,19 +190,26 @@ func spreadFields(src VecVirtual, left int, masks [4]Op) VecVirtual {
 	return r
 }
 
-// rocmScale returns what converts a scale byte: half an unsigned e4m3 is a
-// float32 of the same bits, subnormals included, times 2^119. Bytes from 0x7f
-// on are zero.
+// rocmScale returns what converts a scale byte, half an unsigned e4m3: with
+// its exponent E and mantissa m, m*2^-10 for E = 0, else (8 + m)*2^(E-11).
+// Bytes from 0x7f on are zero.
 func rocmScale() func(w VecVirtual, right int) VecVirtual {
-	low, power, last := constant(0xff), constant((119+127)<<23), constant(0x7e)
+	low, mantissa, exponent := constant(0xff), constant(7), constant(0xf8)
+	eight, bias, last := constant(8), constant((127-11)<<23), constant(0x7e)
 	return func(w VecVirtual, right int) VecVirtual {
 		b := masked(w, right, low)
-		invalid, r := v.reg(), v.reg()
+		invalid, implied := v.reg(), v.reg()
 		VPSUBD(b, inRegister(last), invalid)
 		VPSRAD(Imm(31), invalid, invalid)
-		VPSLLD(Imm(20), b, r)
-		VMULPS(inRegister(power), r, r)
-		v.andNot(invalid, r, r)
-		return r
+		m, e := masked(b, 0, mantissa), masked(b, 0, exponent)
+		VPMINUD(inRegister(eight), e, implied)
+		VPADDD(implied, m, m)
+		VCVTDQ2PS(m, m)
+		VPMAXUD(inRegister(eight), e, e)
+		VPSLLD(Imm(20), e, e)
+		VPADDD(inRegister(bias), e, e)
+		v.andNot(invalid, m, m)
+		VMULPS(e, m, m)
+		return m
 	}
 }

@@ -25,6 +25,8 @@ type vector interface {
 	xor(a, b Op, dst VecVirtual)
 	// insert sets lane, 128 bits, of dst. Lane 0 comes first.
 	insert(lane int, m Mem, dst VecVirtual)
+	// beginInsert64 comes once before insert64 in a function.
+	beginInsert64()
 	// insert64 is insert for 64 bits, twice.
 	insert64(lane int, m Mem, dst VecVirtual)
 	// insertRegister sets lane, 128 bits, of dst.
@@ -142,10 +144,19 @@ func (avx512) insert64(lane int, m Mem, dst VecVirtual) {
 		VPBROADCASTQ(m, dst)
 		return
 	}
-	k, bits := K(), GP32()
-	MOVL(U32(3<<(2*lane)), bits)
-	KMOVW(bits, k)
-	VPBROADCASTQ(m, k, dst)
+	VPBROADCASTQ(m, laneMasks[lane], dst)
+}
+
+// laneMasks select 64-bit words of a lane.
+var laneMasks [4]OpmaskVirtual
+
+func (avx512) beginInsert64() {
+	for lane := 1; lane < 4; lane++ {
+		bits := GP32()
+		laneMasks[lane] = K()
+		MOVL(U32(3<<(2*lane)), bits)
+		KMOVW(bits, laneMasks[lane])
+	}
 }
 
 func (avx512) insertRegister(lane int, src, dst VecVirtual) {
@@ -200,6 +211,8 @@ func (avx2) insert(lane int, m Mem, dst VecVirtual) {
 	}
 	VINSERTI128(Imm(uint64(lane)), m, dst, dst)
 }
+
+func (avx2) beginInsert64() {}
 
 func (avx2) insert64(lane int, m Mem, dst VecVirtual) {
 	if lane == 0 {
