@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gorun/compute"
+	"gorun/gguf"
 )
 
 // transformer reads what nearly all architectures share: sizes, grouped-query
@@ -156,4 +157,23 @@ func (s *Spec) each(change func(i int, l *Layer)) {
 	for i := range s.Layers {
 		change(i, &s.Layers[i])
 	}
+}
+
+// windowed says which layers see a window only: the file has an array, or the
+// length of a period whose last layer sees all.
+func (k *keys) windowed(layers, period int) []bool {
+	const name = "attention.sliding_window_pattern"
+	if v, ok := k.meta.Get(k.full(name)); ok && v.Type() != gguf.TypeArray {
+		period = k.integer(name)
+	}
+	return k.boolsPerLayer(name, layers, func(i int) bool { return period == 0 || (i+1)%period != 0 })
+}
+
+// windows gives the windowed layers a window and a RoPE.
+func (s *Spec) windows(size int, windowed []bool, rope int) {
+	s.each(func(i int, l *Layer) {
+		if windowed[i] {
+			l.Attention.Window, l.Attention.Rope = size, rope
+		}
+	})
 }

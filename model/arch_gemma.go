@@ -15,7 +15,7 @@ func gemma(k *keys, windowed func(layer int) bool) *Spec {
 	s.LogitCap = float32(k.floatOr("final_logit_softcapping", 0))
 	window := k.integer("attention.sliding_window")
 	s.each(func(i int, l *Layer) {
-		l.PostNorms = true
+		l.Norms = NormBoth
 		l.FFN.Unit.F = compute.GELU
 		l.Attention.Cap = float32(k.floatOr("attn_logit_softcapping", 0))
 		if windowed(i) {

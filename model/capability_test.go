@@ -33,8 +33,8 @@ var capabilities = []struct {
 
 func (s *Spec) any(is func(Layer) bool) bool { return slices.ContainsFunc(s.Layers, is) }
 
-// TestCapabilityTable makes the table from the registry and the goldens, and
-// holds docs/architectures.md to it.
+// TestCapabilityTable makes the table from the registry, the goldens and the
+// directs, and holds docs/architectures.md to it.
 func TestCapabilityTable(t *testing.T) {
 	const path = "../docs/architectures.md"
 	have, err := os.ReadFile(path)
@@ -50,22 +50,15 @@ func TestCapabilityTable(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Skip("no goldens in ../shared/data/golden: the columns are not checked")
 	}
+	for _, d := range directs {
+		files = append(files, d.newTiny().write(t))
+	}
 	marks := map[string][]bool{}
 	for _, file := range files {
-		f, err := gguf.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec, err := Describe(f, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := describeFile(t, file)
 		for i, c := range capabilities {
 			marks[spec.Arch] = append(marks[spec.Arch], make([]bool, len(capabilities)-len(marks[spec.Arch]))...)
 			marks[spec.Arch][i] = marks[spec.Arch][i] || c.has(spec)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
 		}
 	}
 	table := capabilityTable(marks)
@@ -76,6 +69,20 @@ func TestCapabilityTable(t *testing.T) {
 	} else if table != string(have) {
 		t.Errorf("%s is not what the registry says: go test ./model -run CapabilityTable -update", path)
 	}
+}
+
+func describeFile(t *testing.T, path string) *Spec {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	spec, err := Describe(f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
 }
 
 func capabilityTable(marks map[string][]bool) string {

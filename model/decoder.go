@@ -125,10 +125,11 @@ type pass struct {
 	pieces []piece
 	rows   int
 
-	x, normed, branch compute.Matrix
-	kv                []compute.KVRun
-	states            []compute.StateRun
-	from, to          []int32
+	x, branch compute.Matrix
+	normed    compute.Matrix // the input of a branch
+	kv        []compute.KVRun
+	states    []compute.StateRun
+	from, to  []int32
 }
 
 func (p *pass) add(c piece) {
@@ -146,7 +147,7 @@ func (p *pass) do(ctx context.Context, emit Emit) error {
 			return err
 		}
 	}
-	p.x, p.normed, p.branch = d.scratch.x.RowsAt(0, p.rows), d.scratch.normed.RowsAt(0, p.rows), d.scratch.branch.RowsAt(0, p.rows)
+	p.x, p.branch = d.scratch.x.RowsAt(0, p.rows), d.scratch.branch.RowsAt(0, p.rows)
 	p.positions()
 	if err := p.embed(); err != nil {
 		return err
@@ -232,25 +233,35 @@ func (p *pass) embed() error {
 func (p *pass) layer(i int) error {
 	d := p.d
 	l, w := d.spec.Layers[i], &d.weights.layers[i]
-	d.stream.Norm(p.normed, p.x, w.attnNorm)
+	p.normalize(l.Norms, w.attnNorm)
 	if err := p.mix(i); err != nil {
 		return err
 	}
-	p.addBranch(l.PostNorms, w.attnPost)
+	p.addBranch(l.Norms, w.attnPost)
 	if !l.Parallel {
-		d.stream.Norm(p.normed, p.x, w.ffnNorm)
+		p.normalize(l.Norms, w.ffnNorm)
 	}
 	if err := p.ffn(l.FFN, w); err != nil {
 		return err
 	}
-	p.addBranch(l.PostNorms, w.ffnPost)
+	p.addBranch(l.Norms, w.ffnPost)
 	return nil
 }
 
+// normalize makes the input of a branch.
+func (p *pass) normalize(place NormPlace, norm compute.Norm) {
+	if place == NormAfter {
+		p.normed = p.x
+		return
+	}
+	p.normed = p.d.scratch.normed.RowsAt(0, p.rows)
+	p.d.stream.Norm(p.normed, p.x, norm)
+}
+
 // addBranch adds the result of a branch to the residual stream.
-func (p *pass) addBranch(post bool, norm compute.Norm) {
+func (p *pass) addBranch(place NormPlace, norm compute.Norm) {
 	stream, scale := p.d.stream, p.d.spec.ResidualScale
-	if post {
+	if place != NormBefore {
 		stream.Norm(p.branch, p.branch, norm)
 	}
 	if scale == 0 {

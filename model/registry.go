@@ -32,6 +32,7 @@ var architectures = map[string]architecture{
 	"llama":      llama,
 	"minimax-m2": minimaxM2,
 	"mistral3":   mistral3,
+	"olmo2":      olmo2,
 	"phi3":       phi3,
 	"qwen2":      qwen2,
 	"qwen2moe":   qwen2moe,

@@ -48,9 +48,18 @@ type Layer struct {
 	// Parallel layers feed attention and FFN with the same normalized input
 	// (Wang and Komatsuzaki, GPT-J).
 	Parallel bool
-	// PostNorms normalize each branch once more before it is added.
-	PostNorms bool
+	Norms    NormPlace
 }
+
+// NormPlace says where a layer normalizes, for each of its branches f.
+type NormPlace int
+
+// The places of norms.
+const (
+	NormBefore NormPlace = iota // x + f(norm(x))
+	NormBoth                    // x + norm(f(norm(x)))
+	NormAfter                   // x + norm(f(x))
+)
 
 // Attention describes grouped-query attention.
 type Attention struct {

@@ -160,19 +160,7 @@ func (b *binder) layer(s *Spec, w *layerWeights, i int) {
 	l := s.Layers[i]
 	name := func(part string) string { return layerTensor(i, part) }
 
-	b.norm(&w.attnNorm, s, name("attn_norm"), s.Width)
-	switch {
-	case l.Parallel:
-	case b.has(name("ffn_norm.weight")):
-		b.norm(&w.ffnNorm, s, name("ffn_norm"), s.Width)
-	default:
-		b.norm(&w.ffnNorm, s, name("post_attention_norm"), s.Width)
-	}
-	if l.PostNorms {
-		b.norm(&w.attnPost, s, name("post_attention_norm"), s.Width)
-		b.norm(&w.ffnPost, s, name("post_ffw_norm"), s.Width)
-	}
-
+	b.norms(s, w, l, name)
 	switch {
 	case l.Delta.ValueHeads > 0:
 		b.delta(s, &w.delta, l.Delta, name)
@@ -185,6 +173,24 @@ func (b *binder) layer(s *Spec, w *layerWeights, i int) {
 		b.experts(s, w, l.FFN.Experts, name)
 	} else {
 		b.dense(s, &w.dense, l.FFN.Block, name, "")
+	}
+}
+
+// norms binds those of a layer and its branches.
+func (b *binder) norms(s *Spec, w *layerWeights, l Layer, name func(string) string) {
+	if l.Norms != NormAfter {
+		b.norm(&w.attnNorm, s, name("attn_norm"), s.Width)
+		switch {
+		case l.Parallel:
+		case b.has(name("ffn_norm.weight")):
+			b.norm(&w.ffnNorm, s, name("ffn_norm"), s.Width)
+		default:
+			b.norm(&w.ffnNorm, s, name("post_attention_norm"), s.Width)
+		}
+	}
+	if l.Norms != NormBefore {
+		b.norm(&w.attnPost, s, name("post_attention_norm"), s.Width)
+		b.norm(&w.ffnPost, s, name("post_ffw_norm"), s.Width)
 	}
 }
 
