@@ -29,16 +29,22 @@ func (f Form) activationBytes(cols int) int {
 // is to be multiplied with weights of type t. A block with a NaN or an
 // infinity in it makes every product NaN. A block of values below 2^-110 is
 // taken as zero.
-func PrepareRow(t tensor.Type, dst []byte, x []float32) {
+func PrepareRow(t tensor.Type, dst []byte, x []float32) { current.Load().prepare(t, dst, x) }
+
+func (s *Set) prepare(t tensor.Type, dst []byte, x []float32) {
 	f := FormOf(t)
-	require(len(dst) == f.activationBytes(len(x)), "PrepareRow of %d values to %d bytes", len(x), len(dst))
+	if len(dst) != f.activationBytes(len(x)) {
+		fail("PrepareRow of %d values to %d bytes", len(x), len(dst))
+	}
 	if f.group == 0 {
 		prepareFloats(dst, x)
 		return
 	}
-	require(len(x)%activationBlock == 0, "PrepareRow of %d values", len(x))
+	if len(x)%activationBlock != 0 {
+		fail("PrepareRow of %d values", len(x))
+	}
 	if len(x) > 0 {
-		current.Load().quantize[f](dst, x)
+		s.quantize[f](dst, x)
 	}
 }
 
@@ -98,8 +104,5 @@ func quantizeBlock(f Form, dst []byte, x *[activationBlock]float32) {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-func require(ok bool, format string, args ...any) {
-	if !ok {
-		panic("gemm: " + fmt.Sprintf(format, args...))
-	}
-}
+// fail panics: the caller made a mistake.
+func fail(format string, args ...any) { panic("gemm: " + fmt.Sprintf(format, args...)) }

@@ -18,6 +18,7 @@ import (
 
 // benchThreads goroutines share the work.
 const benchThreads = 2
+
 var pieceRows = func() int { n, _ := strconv.Atoi(os.Getenv("PIECE")); return max(n, 64) }()
 
 // benchTypes are the types to measure: all native ones, or those that
@@ -96,7 +97,11 @@ func mulBody(t tensor.Type, w []byte, rows, cols, n int) func(thread int) {
 		scratch[i] = make([]byte, ScratchBytes(t, cols))
 	}
 	return func(thread int) {
-		piece := 64; if n == 1 { piece = pieceRows }; for r := piece * thread; r < rows; r += piece * benchThreads {
+		piece := 64
+		if n == 1 {
+			piece = pieceRows
+		}
+		for r := piece * thread; r < rows; r += piece * benchThreads {
 			count := min(piece, rows-r)
 			Mul(t, dst[r:], rows, nil, w[r*rowBytes:][:count*rowBytes], count, cols, x, nil, n, scratch[thread])
 		}

@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"math"
 	"math/bits"
 	"sync"
 
@@ -114,9 +115,10 @@ func evenSigns(w uint8) uint8 {
 
 // halfE8M0 returns 2^(e-128), the scale of doubled levels.
 func halfE8M0(e byte) float32 {
-	var x [32]float32
-	tensor.Dequantize(tensor.MXFP4, x[:], []byte{e, 1, 16: 0})
-	return x[0]
+	if e < 2 { // subnormal
+		return math.Float32frombits(1 << (21 + e))
+	}
+	return math.Float32frombits(uint32(e-1) << 23)
 }
 
 // The codebooks with the bias added, one point an entry, first element lowest.

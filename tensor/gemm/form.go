@@ -14,39 +14,37 @@ type Form struct {
 type format struct {
 	form Form
 	top  int // largest u: 15, 31, 63, 127 or 255
-	// decode unpacks one block: block elements u, and s and m for each group.
-	decode func(u []uint8, s, m []float32, src []byte)
 }
 
 // formats lists the types with a native integer path.
 var formats = map[tensor.Type]*format{
-	tensor.Q4_0: {Form{32, 8, false}, 15, decodeQ4_0},
-	tensor.Q4_1: {Form{32, 0, true}, 15, decodeQ4_1},
-	tensor.Q5_0: {Form{32, 16, false}, 31, decodeQ5_0},
-	tensor.Q5_1: {Form{32, 0, true}, 31, decodeQ5_1},
-	tensor.Q8_0: {Form{32, 128, false}, 255, decodeQ8_0},
+	tensor.Q4_0: {Form{32, 8, false}, 15},
+	tensor.Q4_1: {Form{32, 0, true}, 15},
+	tensor.Q5_0: {Form{32, 16, false}, 31},
+	tensor.Q5_1: {Form{32, 0, true}, 31},
+	tensor.Q8_0: {Form{32, 128, false}, 255},
 
-	tensor.Q2_K: {Form{16, 0, true}, 15, decodeQ2_K},
-	tensor.Q3_K: {Form{16, 4, false}, 15, decodeQ3_K},
-	tensor.Q4_K: {Form{32, 0, true}, 15, decodeQ4_K},
-	tensor.Q5_K: {Form{32, 0, true}, 31, decodeQ5_K},
-	tensor.Q6_K: {Form{16, 32, false}, 63, decodeQ6_K},
+	tensor.Q2_K: {Form{16, 0, true}, 15},
+	tensor.Q3_K: {Form{16, 4, false}, 15},
+	tensor.Q4_K: {Form{32, 0, true}, 15},
+	tensor.Q5_K: {Form{32, 0, true}, 31},
+	tensor.Q6_K: {Form{16, 32, false}, 63},
 
-	tensor.IQ4_NL:  {Form{32, 128, false}, 255, decodeIQ4_NL},
-	tensor.IQ4_XS:  {Form{32, 128, false}, 255, decodeIQ4_XS},
-	tensor.IQ3_S:   {Form{32, 15, false}, 31, decodeIQ3_S},
-	tensor.IQ2_XXS: {Form{32, 43, false}, 127, decodeIQ2_XXS},
-	tensor.IQ2_XS:  {Form{16, 43, false}, 127, decodeIQ2_XS},
-	tensor.IQ2_S:   {Form{16, 43, false}, 127, decodeIQ2_S},
+	tensor.IQ4_NL:  {Form{32, 128, false}, 255},
+	tensor.IQ4_XS:  {Form{32, 128, false}, 255},
+	tensor.IQ3_S:   {Form{32, 15, false}, 31},
+	tensor.IQ2_XXS: {Form{32, 43, false}, 127},
+	tensor.IQ2_XS:  {Form{16, 43, false}, 127},
+	tensor.IQ2_S:   {Form{16, 43, false}, 127},
 
-	tensor.MXFP4: {Form{32, 12, false}, 31, decodeMXFP4},
+	tensor.MXFP4: {Form{32, 12, false}, 31},
 
-	tensor.Q4_0_ROCMFP4:      {Form{16, 10, false}, 31, decodeROCmFP4},
-	tensor.Q4_0_ROCMFP4_FAST: {Form{32, 10, false}, 31, decodeROCmFP4Fast},
-	tensor.Q2_0_ROCMFPX:      {Form{16, 4, false}, 15, decodeROCmFP2},
-	tensor.Q3_0_ROCMFPX:      {Form{16, 4, false}, 15, decodeROCmFP3},
-	tensor.Q6_0_ROCMFPX:      {Form{16, 32, false}, 63, decodeROCmFP6},
-	tensor.Q8_0_ROCMFPX:      {Form{32, 128, false}, 255, decodeROCmFP8},
+	tensor.Q4_0_ROCMFP4:      {Form{16, 10, false}, 31},
+	tensor.Q4_0_ROCMFP4_FAST: {Form{32, 10, false}, 31},
+	tensor.Q2_0_ROCMFPX:      {Form{16, 4, false}, 15},
+	tensor.Q3_0_ROCMFPX:      {Form{16, 4, false}, 15},
+	tensor.Q6_0_ROCMFPX:      {Form{16, 32, false}, 63},
+	tensor.Q8_0_ROCMFPX:      {Form{32, 128, false}, 255},
 }
 
 // Native reports whether the type has a path of its own. The others are

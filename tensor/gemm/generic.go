@@ -46,7 +46,7 @@ func unpackGeneric(t tensor.Type, f *format) unpackFunc {
 		u, s, m := us[:size], ss[:size/group], ms[:size/group]
 		for r := range tileRows {
 			for b := range blocks {
-				f.decode(u, s, m, w[r*stride+b*bytes:][:bytes])
+				decode(t, u, s, m, w[r*stride+b*bytes:][:bytes])
 				for g := range s {
 					out := tile[(b*len(s)+g)*groupBytes:][:groupBytes]
 					for k, v := range u[g*group:][:group] {
@@ -104,20 +104,26 @@ func productGeneric(f Form) productFunc {
 // floatGeneric is the float path of the package comment.
 func floatGeneric(t tensor.Type, size, rows int) floatFunc {
 	return func(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps, _ int) {
-		var weights [lanes]float32
 		for r := range rows {
-			for step := range steps {
-				tensor.Dequantize(t, weights[:], w[r*stride+step*lanes*size:][:lanes*size])
-				for c := range xAt {
-					p := (*[lanes]float32)(partial[lanes*(partialAt[c]+r):])
-					in := x[xAt[c]+step*lanes*4:][:lanes*4]
-					for i, v := range weights {
-						p[i] = fma32(v, float(in[4*i:]), p[i])
-					}
+			for k := range steps * lanes {
+				weight := floatWeight(t, w[r*stride+k*size:])
+				for c, at := range xAt {
+					p := &partial[lanes*(partialAt[c]+r)+k%lanes]
+					*p = fma32(weight, float(x[at+4*k:]), *p)
 				}
 			}
 		}
 	}
+}
+
+func floatWeight(t tensor.Type, src []byte) float32 {
+	switch t {
+	case tensor.F16:
+		return half(src)
+	case tensor.BF16:
+		return tensor.BF16ToF32(le.Uint16(src))
+	}
+	return float(src)
 }
 
 func reduceGeneric(dst, partial []float32) {

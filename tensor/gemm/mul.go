@@ -57,7 +57,12 @@ func (f *format) fileBytes(t tensor.Type, k int) int { return k / t.BlockSize() 
 // whatever the size of the product.
 func Mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w []byte, rows, cols int,
 	x []byte, xRows []int32, n int, scratch []byte) {
-	p := product{set: current.Load(), t: t, format: formats[t], dst: dst, w: w, rows: rows, cols: cols, x: x, n: n,
+	current.Load().mul(t, dst, dstStride, dstRows, w, rows, cols, x, xRows, n, scratch)
+}
+
+func (s *Set) mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w []byte, rows, cols int,
+	x []byte, xRows []int32, n int, scratch []byte) {
+	p := product{set: s, t: t, format: formats[t], dst: dst, w: w, rows: rows, cols: cols, x: x, n: n,
 		dstStride: dstStride, dstRows: dstRows, xRows: xRows}
 	if rows == 0 || n == 0 {
 		return
@@ -89,16 +94,23 @@ type product struct {
 // check panics unless every index that the kernels will compute is in range.
 func (p *product) check(scratch []byte) {
 	rowBytes, err := p.t.RowSize(int64(p.cols))
-	require(err == nil && p.rows > 0 && p.n > 0, "product of %d rows, %d columns: %v", p.rows, p.n, err)
+	if err != nil || p.rows < 0 || p.n < 0 || !p.t.CanDequantize() {
+		fail("product of %d rows of %d %v with %d columns: %v", p.rows, p.cols, p.t, p.n, err)
+	}
 	p.rowBytes, p.xBytes = int(rowBytes), ActivationBytes(p.t, p.cols)
-	require(len(p.w) == p.rows*p.rowBytes, "%d rows of %d %v in %d bytes", p.rows, p.cols, p.t, len(p.w))
-	require(len(scratch) >= ScratchBytes(p.t, p.cols), "%d bytes of scratch", len(scratch))
-	require(p.dstStride >= 0, "stride of %d", p.dstStride)
+	if len(p.w) != p.rows*p.rowBytes {
+		fail("%d rows of %d %v in %d bytes", p.rows, p.cols, p.t, len(p.w))
+	}
+	if len(scratch) < ScratchBytes(p.t, p.cols) {
+		fail("%d bytes of scratch memory", len(scratch))
+	}
 	xEnd, dstEnd := bound(p.xRows, p.n), bound(p.dstRows, p.n)
-	require(0 <= xEnd && xEnd <= math.MaxInt32 && xEnd*p.xBytes <= len(p.x),
-		"activation row %d of %d bytes in %d", xEnd-1, p.xBytes, len(p.x))
-	require(0 < dstEnd && dstEnd <= math.MaxInt32 && (dstEnd-1)*p.dstStride+p.rows <= len(p.dst),
-		"result row %d of stride %d in %d", dstEnd-1, p.dstStride, len(p.dst))
+	if xEnd < 0 || xEnd > math.MaxInt32 || xEnd*p.xBytes > len(p.x) {
+		fail("activation row %d of %d bytes in %d", xEnd-1, p.xBytes, len(p.x))
+	}
+	if dstEnd < 0 || dstEnd > math.MaxInt32 || p.dstStride < 0 || dstEnd > 1 && p.dstStride > len(p.dst) || (dstEnd-1)*p.dstStride+p.rows > len(p.dst) {
+		fail("result row %d of stride %d in %d", dstEnd-1, p.dstStride, len(p.dst))
+	}
 }
 
 // bound is one more than the largest row that the first n entries of a list
@@ -107,7 +119,9 @@ func bound(list []int32, n int) int {
 	if list == nil {
 		return n
 	}
-	require(len(list) >= n, "%d rows in a list of %d", n, len(list))
+	if len(list) < n {
+		fail("%d rows in a list of %d", n, len(list))
+	}
 	low, high := list[0], list[0]
 	for _, r := range list[:n] {
 		low, high = min(low, r), max(high, r)

@@ -19,7 +19,7 @@ func TestDecodersAgreeWithDequantize(t *testing.T) {
 		for range 200 {
 			block := randomWeights(rng, typ, 1, size)
 			tensor.Dequantize(typ, want, block)
-			f.decode(u, s, m, block)
+			decode(typ, u, s, m, block)
 			for k, v := range u {
 				g := k / f.form.group
 				got := s[g] * float32(int32(v)-f.form.bias)

@@ -1,0 +1,100 @@
+package gemm
+
+import (
+	"fmt"
+	"hash/crc32"
+	"math"
+
+	"gorun/tensor"
+)
+
+// selfTestSum is the checksum of the products that SelfTest computes. It
+// belongs to Numerics.
+const selfTestSum = 0xbc66a025
+
+// SelfTest computes small products of every native type with the kernels of a
+// set and compares them with a known checksum, bit for bit. A set that fails
+// must not be used: the error names the first type that differs from plain Go.
+// It takes some milliseconds.
+func SelfTest(s *Set) error {
+	sum := crc32.NewIEEE()
+	var bytes [4]byte
+	for _, t := range tensor.Types() {
+		if !Native(t) {
+			continue
+		}
+		for _, v := range selfTestProducts(s, t) {
+			le.PutUint32(bytes[:], math.Float32bits(v))
+			sum.Write(bytes[:])
+		}
+	}
+	if sum.Sum32() == selfTestSum {
+		return nil
+	}
+	for _, t := range tensor.Types() {
+		if !Native(t) {
+			continue
+		}
+		want := selfTestProducts(generic, t)
+		for i, v := range selfTestProducts(s, t) {
+			if math.Float32bits(v) != math.Float32bits(want[i]) {
+				return fmt.Errorf("gemm: self-test of kernel set %q: %v product %d is %g, not %g", s.name, t, i, v, want[i])
+			}
+		}
+	}
+	return fmt.Errorf("gemm: self-test of kernel set %q: checksum %#x, not %#x", s.name, sum.Sum32(), selfTestSum)
+}
+
+// selfTestProducts multiplies 17 made rows, a tile and a tail, with one column
+// and with 15, a group of every width.
+func selfTestProducts(s *Set, t tensor.Type) []float32 {
+	const rows, cols, n = 17, 256, 15
+	size, _ := t.RowSize(cols)
+	state := uint32(t) + 1
+	random := func() uint32 { // xorshift (Marsaglia 2003)
+		state ^= state << 13
+		state ^= state >> 17
+		state ^= state << 5
+		return state
+	}
+	w := make([]byte, rows*int(size))
+	for i := range w {
+		w[i] = byte(random() >> 24)
+	}
+	tameScales(t, w)
+	rowBytes := ActivationBytes(t, cols)
+	x, row := make([]byte, n*rowBytes), make([]float32, cols)
+	for c := range n {
+		for k := range row {
+			row[k] = float32(int32(random())>>20) / 1024
+		}
+		s.prepare(t, x[c*rowBytes:][:rowBytes], row)
+	}
+	dst, scratch := make([]float32, (n+1)*rows), make([]byte, ScratchBytes(t, cols))
+	s.mul(t, dst[:rows], rows, nil, w, rows, cols, x, nil, 1, scratch)
+	s.mul(t, dst[rows:], rows, nil, w, rows, cols, x, nil, n, scratch)
+	return dst
+}
+
+// tameScales clears exponent bits of the f16 fields and float elements of
+// random blocks, so that no product is infinite or NaN.
+func tameScales(t tensor.Type, w []byte) {
+	fields := map[tensor.Type][]int{
+		tensor.Q4_1: {0, 2}, tensor.Q5_1: {0, 2}, tensor.Q2_K: {80, 82}, tensor.Q3_K: {108},
+		tensor.Q4_K: {0, 2}, tensor.Q5_K: {0, 2}, tensor.Q6_K: {208},
+		tensor.MXFP4: {}, tensor.F32: {2}, tensor.Q4_0_ROCMFP4: {}, tensor.Q4_0_ROCMFP4_FAST: {},
+		tensor.Q2_0_ROCMFPX: {}, tensor.Q3_0_ROCMFPX: {}, tensor.Q6_0_ROCMFPX: {}, tensor.Q8_0_ROCMFPX: {},
+	}
+	list, ok := fields[t]
+	if !ok {
+		list = []int{0}
+	}
+	for b := 0; b < len(w); b += t.BlockBytes() {
+		for _, at := range list {
+			w[b+at+1] &^= 0x60 // an f16 below 2^-7, an f32 or bf16 below 2^-63
+		}
+		if t == tensor.MXFP4 {
+			w[b] = w[b]&15 + 112
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package gemm
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"gorun/tensor"
+)
+
+func TestSelfTest(t *testing.T) {
+	for _, s := range Sets() {
+		if err := SelfTest(s); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A broken kernel of any kind is found, and named.
+func TestSelfTestFindsBrokenKernels(t *testing.T) {
+	for _, s := range Sets() {
+		broken := *s
+		broken.unpack = maps.Clone(s.unpack)
+		broken.unpack[tensor.Q5_K] = func(tile, w []byte, stride, blocks int) {
+			s.unpack[tensor.Q5_K](tile, w, stride, blocks)
+			tile[len(tile)/2] ^= 1
+		}
+		if err := SelfTest(&broken); err == nil || !strings.Contains(err.Error(), "q5_K") {
+			t.Errorf("%s, broken unpacking: %v", s.Name(), err)
+		}
+
+		broken = *s
+		broken.reduce = func(dst, partial []float32) {
+			s.reduce(dst, partial)
+			dst[len(dst)-1]++
+		}
+		if err := SelfTest(&broken); err == nil || !strings.Contains(err.Error(), "f32") {
+			t.Errorf("%s, broken reduction: %v", s.Name(), err)
+		}
+
+		for width := range widths {
+			key := formats[tensor.Q6_K].productKey()
+			kernels := *s.product[key]
+			if kernels[width] == nil {
+				continue
+			}
+			kernels[width] = func(_, _ []byte, _ []int, dst []float32, dstAt []int, _, rows int, _ bool) {
+				for _, at := range dstAt {
+					clear(dst[at:][:rows])
+				}
+			}
+			broken = *s
+			broken.product = maps.Clone(s.product)
+			broken.product[key] = &kernels
+			if err := SelfTest(&broken); err == nil || !strings.Contains(err.Error(), "q6_K") {
+				t.Errorf("%s, broken product of %d columns: %v", s.Name(), widths[width], err)
+			}
+		}
+
+		for typ, dot := range s.dot {
+			broken = *s
+			broken.dot = maps.Clone(s.dot)
+			broken.dot[typ] = func(tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int) {
+				dot(tile, w, stride, x, dst, blocks, ahead)
+				dst[3] = -dst[3]
+			}
+			if err := SelfTest(&broken); err == nil || !strings.Contains(err.Error(), typ.String()) {
+				t.Errorf("%s, broken dot product of %v: %v", s.Name(), typ, err)
+			}
+		}
+	}
+}
