@@ -454,6 +454,26 @@ func avx2BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, p
 //go:noescape
 func avx2Reduce(dst []float32, partial []float32)
 
+// avx2Quantize32 quantizes at least one block of activations: see quantizeBlock.
+//
+//go:noescape
+func avx2Quantize32(dst []byte, x []float32, bias int)
+
+// avx2Quantize16 quantizes at least one block of activations: see quantizeBlock.
+//
+//go:noescape
+func avx2Quantize16(dst []byte, x []float32, bias int)
+
+// avx2Quantize32Min quantizes at least one block of activations: see quantizeBlock.
+//
+//go:noescape
+func avx2Quantize32Min(dst []byte, x []float32, bias int)
+
+// avx2Quantize16Min quantizes at least one block of activations: see quantizeBlock.
+//
+//go:noescape
+func avx2Quantize16Min(dst []byte, x []float32, bias int)
+
 // avx2ReadAll reads memory, a multiple of 512 bytes.
 //
 //go:noescape

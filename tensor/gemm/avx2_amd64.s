@@ -20989,6 +20989,349 @@ done:
 	VZEROUPPER
 	RET
 
+// func avx2Quantize32(dst []byte, x []float32, bias int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·avx2Quantize32(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	MOVQ         bias+48(FP), BX
+	NEGQ         BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, X0
+	VMOVDQU      inOrder<>+0(SB), Y1
+	VMOVSS       word42fe0000<>+0(SB), X2
+
+loop:
+	VMOVUPS      (CX), Y4
+	VPAND        vector7fffffff<>+0(SB), Y4, Y3
+	VMOVUPS      32(CX), Y5
+	VPAND        vector7fffffff<>+0(SB), Y5, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VMOVUPS      64(CX), Y6
+	VPAND        vector7fffffff<>+0(SB), Y6, Y7
+	VPMAXUD      Y7, Y3, Y3
+	VMOVUPS      96(CX), Y7
+	VPAND        vector7fffffff<>+0(SB), Y7, Y8
+	VPMAXUD      Y8, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X8
+	VPMAXUD      X8, X3, X3
+	VPSHUFD      $0x0e, X3, X8
+	VPMAXUD      X8, X3, X3
+	VPSHUFD      $0x01, X3, X8
+	VPMAXUD      X8, X3, X3
+	VMOVD        X3, BX
+	SUBL         $0x08800000, BX
+	CMPL         BX, $0x77000000
+	JAE          special
+	VDIVSS       X2, X3, X8
+	VMOVSS       X8, 32(AX)
+	VDIVSS       X3, X2, X3
+	VBROADCASTSS X3, Y3
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VMULPS       Y3, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VMULPS       Y3, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VMULPS       Y3, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPADDD       Y5, Y4, Y3
+	VPADDD       Y7, Y6, Y8
+	VPHADDD      Y8, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X8
+	VPADDD       X3, X8, X8
+	VPHADDD      X8, X8, X8
+	VPHADDD      X8, X8, X8
+	VPMULLD      X0, X8, X8
+	VMOVD        X8, 36(AX)
+	VPACKSSDW    Y5, Y4, Y4
+	VPACKSSDW    Y7, Y6, Y6
+	VPACKSSWB    Y6, Y4, Y4
+	VPERMD       Y4, Y1, Y4
+	VMOVDQU      Y4, (AX)
+
+next:
+	ADDQ $0x28, AX
+	ADDQ $0x00000080, CX
+	SUBQ $0x20, DX
+	JNZ  loop
+	VZEROUPPER
+	RET
+
+special:
+	VPXOR   Y3, Y3, Y3
+	VMOVDQU Y3, (AX)
+	MOVQ    $0x7fc00000, SI
+	XORQ    DI, DI
+	CMPL    BX, $0x00
+	CMOVQLT DI, SI
+	MOVL    SI, 32(AX)
+	MOVL    DI, 36(AX)
+	JMP     next
+
+DATA vector7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
+DATA vector7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
+DATA vector7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
+DATA vector7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
+DATA vector7fffffff<>+32(SB)/8, $0x7fffffff7fffffff
+DATA vector7fffffff<>+40(SB)/8, $0x7fffffff7fffffff
+DATA vector7fffffff<>+48(SB)/8, $0x7fffffff7fffffff
+DATA vector7fffffff<>+56(SB)/8, $0x7fffffff7fffffff
+GLOBL vector7fffffff<>(SB), RODATA|NOPTR, $64
+
+DATA inOrder<>+0(SB)/4, $0x00000000
+DATA inOrder<>+4(SB)/4, $0x00000004
+DATA inOrder<>+8(SB)/4, $0x00000001
+DATA inOrder<>+12(SB)/4, $0x00000005
+DATA inOrder<>+16(SB)/4, $0x00000002
+DATA inOrder<>+20(SB)/4, $0x00000006
+DATA inOrder<>+24(SB)/4, $0x00000003
+DATA inOrder<>+28(SB)/4, $0x00000007
+GLOBL inOrder<>(SB), RODATA|NOPTR, $32
+
+DATA word42fe0000<>+0(SB)/4, $0x42fe0000
+GLOBL word42fe0000<>(SB), RODATA|NOPTR, $4
+
+// func avx2Quantize16(dst []byte, x []float32, bias int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·avx2Quantize16(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	MOVQ         bias+48(FP), BX
+	NEGQ         BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, X0
+	VMOVDQU      inOrder<>+0(SB), Y1
+	VMOVSS       word42fe0000<>+0(SB), X2
+
+loop:
+	VMOVUPS      (CX), Y4
+	VPAND        vector7fffffff<>+0(SB), Y4, Y3
+	VMOVUPS      32(CX), Y5
+	VPAND        vector7fffffff<>+0(SB), Y5, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VMOVUPS      64(CX), Y6
+	VPAND        vector7fffffff<>+0(SB), Y6, Y7
+	VPMAXUD      Y7, Y3, Y3
+	VMOVUPS      96(CX), Y7
+	VPAND        vector7fffffff<>+0(SB), Y7, Y8
+	VPMAXUD      Y8, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X8
+	VPMAXUD      X8, X3, X3
+	VPSHUFD      $0x0e, X3, X8
+	VPMAXUD      X8, X3, X3
+	VPSHUFD      $0x01, X3, X8
+	VPMAXUD      X8, X3, X3
+	VMOVD        X3, BX
+	SUBL         $0x08800000, BX
+	CMPL         BX, $0x77000000
+	JAE          special
+	VDIVSS       X2, X3, X8
+	VMOVSS       X8, 32(AX)
+	VDIVSS       X3, X2, X3
+	VBROADCASTSS X3, Y3
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VMULPS       Y3, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VMULPS       Y3, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VMULPS       Y3, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPADDD       Y5, Y4, Y3
+	VPADDD       Y7, Y6, Y8
+	VPHADDD      Y8, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X8
+	VPADDD       X3, X8, X8
+	VPHADDD      X8, X8, X8
+	VPMULLD      X0, X8, X8
+	VMOVQ        X8, 36(AX)
+	VPACKSSDW    Y5, Y4, Y4
+	VPACKSSDW    Y7, Y6, Y6
+	VPACKSSWB    Y6, Y4, Y4
+	VPERMD       Y4, Y1, Y4
+	VMOVDQU      Y4, (AX)
+
+next:
+	ADDQ $0x2c, AX
+	ADDQ $0x00000080, CX
+	SUBQ $0x20, DX
+	JNZ  loop
+	VZEROUPPER
+	RET
+
+special:
+	VPXOR   Y3, Y3, Y3
+	VMOVDQU Y3, (AX)
+	MOVQ    $0x7fc00000, SI
+	XORQ    DI, DI
+	CMPL    BX, $0x00
+	CMOVQLT DI, SI
+	MOVL    SI, 32(AX)
+	MOVL    DI, 36(AX)
+	MOVL    DI, 40(AX)
+	JMP     next
+
+// func avx2Quantize32Min(dst []byte, x []float32, bias int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·avx2Quantize32Min(SB), NOSPLIT, $0-56
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    x_len+32(FP), DX
+	VMOVDQU inOrder<>+0(SB), Y0
+	VMOVSS  word42fe0000<>+0(SB), X1
+
+loop:
+	VMOVUPS      (CX), Y3
+	VPAND        vector7fffffff<>+0(SB), Y3, Y2
+	VMOVUPS      32(CX), Y4
+	VPAND        vector7fffffff<>+0(SB), Y4, Y5
+	VPMAXUD      Y5, Y2, Y2
+	VMOVUPS      64(CX), Y5
+	VPAND        vector7fffffff<>+0(SB), Y5, Y6
+	VPMAXUD      Y6, Y2, Y2
+	VMOVUPS      96(CX), Y6
+	VPAND        vector7fffffff<>+0(SB), Y6, Y7
+	VPMAXUD      Y7, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X7
+	VPMAXUD      X7, X2, X2
+	VPSHUFD      $0x0e, X2, X7
+	VPMAXUD      X7, X2, X2
+	VPSHUFD      $0x01, X2, X7
+	VPMAXUD      X7, X2, X2
+	VMOVD        X2, BX
+	SUBL         $0x08800000, BX
+	CMPL         BX, $0x77000000
+	JAE          special
+	VDIVSS       X1, X2, X7
+	VMOVSS       X7, 32(AX)
+	VDIVSS       X2, X1, X2
+	VBROADCASTSS X2, Y2
+	VMULPS       Y2, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VMULPS       Y2, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VMULPS       Y2, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VMULPS       Y2, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       Y4, Y3, Y2
+	VPADDD       Y6, Y5, Y8
+	VPHADDD      Y8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X8
+	VPADDD       X2, X8, X8
+	VPHADDD      X8, X8, X8
+	VPHADDD      X8, X8, X8
+	VCVTDQ2PS    X8, X8
+	VBROADCASTSS X7, X7
+	VMULPS       X7, X8, X8
+	VMOVD        X8, 36(AX)
+	VPACKSSDW    Y4, Y3, Y3
+	VPACKSSDW    Y6, Y5, Y5
+	VPACKSSWB    Y5, Y3, Y3
+	VPERMD       Y3, Y0, Y3
+	VMOVDQU      Y3, (AX)
+
+next:
+	ADDQ $0x28, AX
+	ADDQ $0x00000080, CX
+	SUBQ $0x20, DX
+	JNZ  loop
+	VZEROUPPER
+	RET
+
+special:
+	VPXOR   Y2, Y2, Y2
+	VMOVDQU Y2, (AX)
+	MOVQ    $0x7fc00000, SI
+	XORQ    DI, DI
+	CMPL    BX, $0x00
+	CMOVQLT DI, SI
+	MOVL    SI, 32(AX)
+	MOVL    SI, 36(AX)
+	JMP     next
+
+// func avx2Quantize16Min(dst []byte, x []float32, bias int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·avx2Quantize16Min(SB), NOSPLIT, $0-56
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    x_len+32(FP), DX
+	VMOVDQU inOrder<>+0(SB), Y0
+	VMOVSS  word42fe0000<>+0(SB), X1
+
+loop:
+	VMOVUPS      (CX), Y3
+	VPAND        vector7fffffff<>+0(SB), Y3, Y2
+	VMOVUPS      32(CX), Y4
+	VPAND        vector7fffffff<>+0(SB), Y4, Y5
+	VPMAXUD      Y5, Y2, Y2
+	VMOVUPS      64(CX), Y5
+	VPAND        vector7fffffff<>+0(SB), Y5, Y6
+	VPMAXUD      Y6, Y2, Y2
+	VMOVUPS      96(CX), Y6
+	VPAND        vector7fffffff<>+0(SB), Y6, Y7
+	VPMAXUD      Y7, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X7
+	VPMAXUD      X7, X2, X2
+	VPSHUFD      $0x0e, X2, X7
+	VPMAXUD      X7, X2, X2
+	VPSHUFD      $0x01, X2, X7
+	VPMAXUD      X7, X2, X2
+	VMOVD        X2, BX
+	SUBL         $0x08800000, BX
+	CMPL         BX, $0x77000000
+	JAE          special
+	VDIVSS       X1, X2, X7
+	VMOVSS       X7, 32(AX)
+	VDIVSS       X2, X1, X2
+	VBROADCASTSS X2, Y2
+	VMULPS       Y2, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VMULPS       Y2, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VMULPS       Y2, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VMULPS       Y2, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       Y4, Y3, Y2
+	VPADDD       Y6, Y5, Y8
+	VPHADDD      Y8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X8
+	VPADDD       X2, X8, X8
+	VPHADDD      X8, X8, X8
+	VCVTDQ2PS    X8, X8
+	VBROADCASTSS X7, X7
+	VMULPS       X7, X8, X8
+	VMOVQ        X8, 36(AX)
+	VPACKSSDW    Y4, Y3, Y3
+	VPACKSSDW    Y6, Y5, Y5
+	VPACKSSWB    Y5, Y3, Y3
+	VPERMD       Y3, Y0, Y3
+	VMOVDQU      Y3, (AX)
+
+next:
+	ADDQ $0x2c, AX
+	ADDQ $0x00000080, CX
+	SUBQ $0x20, DX
+	JNZ  loop
+	VZEROUPPER
+	RET
+
+special:
+	VPXOR   Y2, Y2, Y2
+	VMOVDQU Y2, (AX)
+	MOVQ    $0x7fc00000, SI
+	XORQ    DI, DI
+	CMPL    BX, $0x00
+	CMOVQLT DI, SI
+	MOVL    SI, 32(AX)
+	MOVL    SI, 36(AX)
+	MOVL    SI, 40(AX)
+	JMP     next
+
 // func avx2ReadAll(mem []byte)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2ReadAll(SB), NOSPLIT, $0-24

@@ -29,5 +29,23 @@ func nativeSets() (list []*Set) {
 
 // newNative returns a set with plain Go for what has no assembly.
 func newNative(name string) *Set {
-	return &Set{name: name, quantize: maps.Clone(generic.quantize), unpack: maps.Clone(generic.unpack)}
+	s := &Set{name: name, quantize: map[Form]quantizeFunc{}, unpack: maps.Clone(generic.unpack)}
+	for _, f := range formats {
+		s.quantize[f.form] = quantizer(f.form)
+	}
+	return s
+}
+
+// quantizer is the quantizer of a form, in AVX2.
+func quantizer(f Form) quantizeFunc {
+	bias := int(f.bias)
+	switch {
+	case f.group == 32 && f.min:
+		return func(dst []byte, x []float32) { avx2Quantize32Min(dst, x, 0) }
+	case f.group == 32:
+		return func(dst []byte, x []float32) { avx2Quantize32(dst, x, bias) }
+	case f.min:
+		return func(dst []byte, x []float32) { avx2Quantize16Min(dst, x, 0) }
+	}
+	return func(dst []byte, x []float32) { avx2Quantize16(dst, x, bias) }
 }

@@ -29,6 +29,7 @@ func main() {
 	products()
 	unpacks()
 	floats()
+	quantizes()
 	measures()
 	writeTables(*path)
 	Generate()
