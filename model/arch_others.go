@@ -5,8 +5,7 @@ import "gorun/compute"
 // commandR describes Cohere's Command R: attention and FFN side by side,
 // layer norms without bias. The Plus models normalize heads as well.
 func commandR(k *keys, o describeOptions) *Spec {
-	s := transformer(k)
-	s.Norm, s.Eps = LayerNorm, float32(k.float("attention.layer_norm_epsilon"))
+	s := layerNormed(k)
 	s.LogitScale = float32(k.float("logit_scale"))
 	s.each(func(_ int, l *Layer) {
 		l.Parallel = true
@@ -20,12 +19,8 @@ func commandR(k *keys, o describeOptions) *Spec {
 // starcoder2 describes StarCoder2: layer norms and biases throughout, and a
 // plain GELU block.
 func starcoder2(k *keys, _ describeOptions) *Spec {
-	s := transformer(k)
+	s := layerNormed(k)
 	s.halves()
-	s.Norm, s.Eps = LayerNorm, float32(k.float("attention.layer_norm_epsilon"))
-	s.each(func(_ int, l *Layer) {
-		l.FFN.Gated = false
-		l.FFN.Unit.F = compute.GELU
-	})
+	s.plain(compute.GELU)
 	return s
 }

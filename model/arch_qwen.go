@@ -7,6 +7,9 @@ func qwen2(k *keys, _ describeOptions) *Spec {
 	return s
 }
 
+// seedOSS describes ByteDance's Seed-OSS: the shape of Qwen2.
+func seedOSS(k *keys, o describeOptions) *Spec { return qwen2(k, o) }
+
 // qwen3 describes Qwen3: each head of queries and keys is normalized.
 func qwen3(k *keys, o describeOptions) *Spec {
 	s := qwen2(k, o)

@@ -21,12 +21,16 @@ func (p *pass) attention(i int, a Attention, w *layerWeights) error {
 	if err != nil {
 		return err
 	}
-	if a.QKNorm != QKNone {
+	if a.QKNorm == QKPerHead || a.QKNorm == QKWhole {
 		stream.Norm(q, q, w.qNorm)
 		stream.Norm(k, k, w.kNorm)
 	}
 	p.rotate(q, a, a.KDim)
 	p.rotate(k, a, a.KDim)
+	if a.QKNorm == QKRotated {
+		stream.Norm(q, q, w.qNorm)
+		stream.Norm(k, k, w.kNorm)
+	}
 	if a.Temperature.Scale != 0 {
 		stream.ScaleRows(q, d.scratch.temperature.RowsAt(0, p.rows))
 	}

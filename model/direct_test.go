@@ -47,7 +47,7 @@ type tiny struct {
 // newTiny is a model with the tensors of Llama; make changes it from there.
 func (d direct) newTiny() *tiny {
 	m := &tiny{
-		arch: d.arch(), width: 64, heads: 4, kvHeads: 2, dim: 16, layers: 3, hidden: 96, vocab: 288, eps: 1e-5, base: 500,
+		arch: d.arch(), width: 64, heads: 4, kvHeads: 2, dim: 16, layers: 4, hidden: 96, vocab: 288, eps: 1e-5, base: 500,
 		keys: map[string]gguf.Value{}, shapes: map[string][]int64{}, weights: map[string][]float32{},
 	}
 	m.set("vocab_size", m.vocab)
@@ -402,6 +402,9 @@ func (p part) swiglu(x rows) rows {
 // llamaDirect is Llama, the base that others vary (Touvron et al.).
 func llamaDirect(o turn) func(m *tiny, tokens []int32) rows {
 	return func(m *tiny, tokens []int32) rows {
+		if m.model().has("rope_freqs.weight") {
+			o.factors = m.model().tensor("rope_freqs.weight")
+		}
 		x := m.embed(tokens)
 		for i := range m.layers {
 			l := m.layer(i)

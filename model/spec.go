@@ -113,13 +113,15 @@ type Delta struct {
 // NoRope is the Rope of a layer without position embedding.
 const NoRope = -1
 
-// QKNorm says how queries and keys are normalized before they are rotated.
+// QKNorm says how queries and keys are normalized, before they are rotated if
+// it does not say otherwise.
 type QKNorm int
 
 // The ways to normalize queries and keys.
 const (
 	QKNone    QKNorm = iota
 	QKPerHead        // each head
+	QKRotated        // each head, after it is rotated
 	QKWhole          // all heads together
 )
 

@@ -205,7 +205,7 @@ func (b *binder) attention(s *Spec, w *layerWeights, a Attention, name func(stri
 		b.projections(&w.qkv, []string{name("attn_q"), name("attn_k"), name("attn_v")}, []int{q, k, v}, s.Width)
 	}
 	switch a.QKNorm {
-	case QKPerHead:
+	case QKPerHead, QKRotated:
 		b.headNorm(&w.qNorm, s, name("attn_q_norm"), a.KDim, a.Heads)
 		b.headNorm(&w.kNorm, s, name("attn_k_norm"), a.KDim, a.KVHeads)
 	case QKWhole:
