@@ -14,13 +14,21 @@
 //
 // Weights are scaled so that activations and logits stay of ordinary size
 // through any number of layers. Every matrix has independent elements of mean
-// zero and standard deviation 1/sqrt(length of a row), so that a normalized
-// input gives outputs of unit size: each layer adds about as much to the
-// residual stream as any other, and nothing grows faster than the square root
-// of the number of layers. The embedding starts it small, so that what layers
-// add decides, and the last projection gives logits of a standard deviation of
-// about 2. Text from such a model is a salad of words, not a loop and not one
-// word.
+// zero and, but for a few factors, the standard deviation 1/sqrt(length of a
+// row), so that a normalized input gives outputs of unit size. The factors:
+//
+//   - Feed-forward blocks add vectors of unit size to the residual stream, so it
+//     grows as the root of the number of layers and each layer has its say.
+//   - Attention and delta nets add a quarter of that. What they add is similar
+//     for all tokens of a text; with more of it tokens grow alike from layer to
+//     layer until all choose the same experts (Dong, Cordonnier and Loukas,
+//     Attention Is Not All You Need, 2021).
+//   - Attention scores have a standard deviation of 3, so that attention picks
+//     a few tokens and does not average over all.
+//   - The embedding starts the stream small, so that what layers add decides.
+//   - Logits have a standard deviation of about 2.
+//
+// Text from such a model is a salad of words, not one word again and again.
 //
 // # Types
 //

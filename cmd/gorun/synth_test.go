@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +41,36 @@ func hasExperts(s synth.Shape) bool {
 	return err == nil
 }
 
+// TestSynthLogits: logits keep their size, however many layers there are.
+func TestSynthLogits(t *testing.T) {
+	dir := t.TempDir()
+	path, out := filepath.Join(dir, "model.gguf"), filepath.Join(dir, "logits")
+	ids := file(t, "[256, 1, 2, 3, 400, 500, 600, 700]")
+	for _, like := range []string{"tiny", "tiny-moe"} {
+		for _, layers := range []string{"1", "60"} {
+			if got := gorun("", "synth", path, "--like", like, "--layers", layers, "--vocab", "2048", "--force"); got.code != 0 {
+				t.Fatalf("%+v", got)
+			}
+			if got := gorun("", "logits", path, "--tokens", ids, "--out", out); got.code != 0 {
+				t.Fatalf("%+v", got)
+			}
+			data, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits := make([]float32, len(data)/4)
+			tensor.Dequantize(tensor.F32, logits, data)
+			var squares float64
+			for _, x := range logits {
+				squares += float64(x) * float64(x)
+			}
+			if std := math.Sqrt(squares / float64(len(logits))); !(std > 1.7 && std < 2.3) {
+				t.Errorf("%s with %s layers: logits of a standard deviation of %.2f", like, layers, std)
+			}
+		}
+	}
+}
+
 // TestSynthTypes runs the smallest shape in every type.
 func TestSynthTypes(t *testing.T) {
 	dir := t.TempDir()
@@ -60,7 +91,7 @@ func TestSynthTypes(t *testing.T) {
 // TestSynthPlans plans every full shape from its header, and compares the KV
 // of a token with what the shape's layers, heads and head sizes come to.
 func TestSynthPlans(t *testing.T) {
-	perToken := map[string]int64{ // KiB of f16
+	perToken := map[string]int64{ // as f16
 		"tiny": 1 * 64 * 4, "tiny-moe": 2 * 2 * 64 * 4, "llama-1b": 16 * 8 * 64 * 4, "llama-8b": 32 * 8 * 128 * 4, "llama-70b": 80 * 8 * 128 * 4,
 		"qwen3-0.6b": 28 * 8 * 128 * 4, "qwen3-14b": 40 * 8 * 128 * 4, "qwen3-30b-a3b": 48 * 4 * 128 * 4,
 		"qwen3-next-80b-a3b": 12 * 2 * 256 * 4, "qwen35-27b": 64 << 10, "qwen35-35b-a3b": 20 << 10,
