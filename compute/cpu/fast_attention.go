@@ -8,9 +8,10 @@ import (
 )
 
 // attention is one Attend or AttendSpans of a fast stream. It is cut into
-// tasks, each a block of query rows of one KV head. With few rows and much to
-// see, each task is also one span only, whose partials are folded in the end;
-// otherwise it goes through its spans in order and folds as it goes.
+// tasks, each a block of query rows of one KV head or, with few rows, of
+// several. With few rows and much to see, each task is also one span only,
+// whose partials are folded in the end; otherwise it goes through its spans in
+// order and folds as it goes.
 type attention struct {
 	*fast
 	a         compute.Attention
@@ -23,12 +24,13 @@ type attention struct {
 	tasks     []attentionTask
 }
 
-// attentionTask is query rows [row, row+count) of a run with the heads
-// [head, head+heads) that share KV head kv, in spans [span, end).
+// attentionTask is query rows [row, row+count) of a run in spans [span, end),
+// with KV heads [kv, kv+kvs) and the query heads [head, head+heads) of each
+// group.
 type attentionTask struct {
 	run         *compute.KVRun
-	kv          int
 	row, count  int
+	kv, kvs     int
 	head, heads int
 	span, end   int
 }
@@ -73,7 +75,7 @@ func (f *fast) splits(rows int, a compute.Attention, seqs []compute.KVRun) (firs
 	}
 	spans = end - first
 	need := 4 * int64(rows) * int64(spans) * int64(a.AccumulatorCols())
-	return first, spans, f.pool.Threads() > 1 && rows <= splitRows && spans > 1 && need <= f.partials.N
+	return first, spans, rows <= splitRows && spans > 1 && need <= f.partials.N
 }
 
 // spansOf is the spans [first, end) that rows [row, row+count) of a run see.
@@ -144,34 +146,45 @@ func (f *fast) attend(call attention) {
 	f.attention.forget()
 }
 
-// plan lists the tasks, those with most to see first.
+// plan lists the tasks, those with most to see first. Neighbours in the list
+// are neighbours in memory.
 func (c *attention) plan() {
 	group := c.a.Heads / c.a.Layout.Heads
-	heads := min(group, c.rows) // of a block
+	heads := min(group, c.rows)
 	rows := c.rows / heads
 	for i := range c.runs {
-		run := &c.runs[i]
-		for last := run.Count; last > 0; last -= rows {
-			row := max(0, last-rows)
-			first, end := spansOf(c.a, run, row, last-row)
-			for head := range c.a.Layout.Heads {
-				for h := 0; h < group; h += heads {
-					t := attentionTask{
-						run: run, kv: head, row: row, count: last - row,
-						head: head*group + h, heads: min(heads, group-h), span: first, end: end,
-					}
-					if !c.split {
-						c.tasks = append(c.tasks, t)
-						continue
-					}
-					for t.span = first; t.span < end; t.span++ {
-						t.end = t.span + 1
+		t := attentionTask{run: &c.runs[i]}
+		for last := t.run.Count; last > 0; last -= rows {
+			t.row = max(0, last-rows)
+			t.count = last - t.row
+			first, end := spansOf(c.a, t.run, t.row, t.count)
+			step := end - first
+			if c.split {
+				step = 1
+			}
+			for t.span = first; t.span < end; t.span += step {
+				t.end = t.span + step
+				kvs := c.headsAtOnce(t.count, (end-first)/step)
+				for t.kv = 0; t.kv < c.a.Layout.Heads; t.kv += kvs {
+					t.kvs = min(kvs, c.a.Layout.Heads-t.kv)
+					for t.head = 0; t.head < group; t.head += heads {
+						t.heads = min(heads, group-t.head)
 						c.tasks = append(c.tasks, t)
 					}
 				}
 			}
 		}
 	}
+}
+
+// headsAtOnce is how many KV heads a task of count query rows takes if there
+// are so many steps. The rows of a page have all heads side by side, so it is
+// best to go over them together, as long as every thread has something to do.
+func (c *attention) headsAtOnce(count, steps int) int {
+	heads := c.a.Layout.Heads
+	fit := c.rows / (count * (c.a.Heads / heads))
+	wanted := (4*c.pool.Threads() + steps - 1) / steps // tasks of a step
+	return max(1, min(fit, heads/wanted))
 }
 
 // leastWork is the number of multiply-adds that it takes to make waking a
@@ -188,7 +201,7 @@ func (c *attention) tasksAtOnce() int {
 	if c.split {
 		to = min(to, from+compute.SpanTokens)
 	}
-	work := (to - from) * t.count * t.heads * (c.a.Layout.KDim + c.a.Layout.VDim)
+	work := (to - from) * t.count * t.kvs * t.heads * (c.a.Layout.KDim + c.a.Layout.VDim)
 	return max(1, leastWork/max(1, work))
 }
 
@@ -209,14 +222,25 @@ func (c *attention) do(worker, lo, hi int) {
 
 func (c *attention) task(block *attn.Block, t attentionTask) {
 	block.Reset()
-	for r := range t.count {
-		q := row(c.q, t.run.Row+t.row+r)
-		for h := t.head; h < t.head+t.heads; h++ {
-			block.Query(q[h*c.a.Layout.KDim:][:c.a.Layout.KDim], 0, 0)
-		}
-	}
+	c.eachRow(t, func(_, r, h int) {
+		block.Query(row(c.q, t.run.Row+r)[h*c.a.Layout.KDim:][:c.a.Layout.KDim], 0, 0)
+	})
 	for span := t.span; span < t.end; span++ {
 		c.span(block, t, span)
+	}
+}
+
+// eachRow calls do with the rows of the block: number i is query row r of the
+// run with query head h.
+func (c *attention) eachRow(t attentionTask, do func(i, r, h int)) {
+	group, i := c.a.Heads/c.a.Layout.Heads, 0
+	for kv := t.kv; kv < t.kv+t.kvs; kv++ {
+		for r := t.row; r < t.row+t.count; r++ {
+			for h := t.head; h < t.head+t.heads; h++ {
+				do(i, r, kv*group+h)
+				i++
+			}
+		}
 	}
 }
 
@@ -227,29 +251,30 @@ func (c *attention) span(block *attn.Block, t attentionTask, span int) {
 		from, to = visible(c.a, t.run, row, count)
 		return max(from, origin), min(to, origin+compute.SpanTokens)
 	}
-	for r := range t.count {
-		from, to := within(t.row+r, 1)
-		for h := range t.heads {
-			block.See(r*t.heads+h, from-origin, to-origin)
-		}
-	}
+	c.eachRow(t, func(i, r, _ int) {
+		from, to := within(r, 1)
+		block.See(i, from-origin, to-origin)
+	})
 	begin, end := within(t.row, t.count)
-	eachPage(l, t.run, begin, end, func(page compute.Span, token, pos, n int) {
-		block.Keys(pos-origin, n, bytesOf(page.At(l.KAt(token, t.kv), int64(n-1)*l.KRow()+l.KHeadBytes)), int(l.KRow()))
+	rows := t.count * t.heads // of a KV head
+	eachTile(l, t.run, begin, end, block.TileRows(), func(page compute.Span, token, pos, n int) {
+		for i := range t.kvs {
+			keys := page.At(l.KAt(token, t.kv+i), int64(n-1)*l.KRow()+l.KHeadBytes)
+			block.Keys(i*rows, (i+1)*rows, pos-origin, n, bytesOf(keys), int(l.KRow()))
+		}
 	})
 	block.Weigh()
 	vRow := l.VRow()
 	if l.VInK {
 		vRow = l.KRow()
 	}
-	eachPage(l, t.run, begin, end, func(page compute.Span, token, pos, n int) {
-		block.Values(pos-origin, n, bytesOf(page.At(l.VAt(token, t.kv), int64(n-1)*vRow+l.VHeadBytes)), int(vRow))
-	})
-	for r := range t.count {
-		for h := range t.heads {
-			c.emit(block, r*t.heads+h, t.run.Row+t.row+r, t.head+h, span)
+	eachTile(l, t.run, begin, end, block.TileRows(), func(page compute.Span, token, pos, n int) {
+		for i := range t.kvs {
+			values := page.At(l.VAt(token, t.kv+i), int64(n-1)*vRow+l.VHeadBytes)
+			block.Values(i*rows, (i+1)*rows, pos-origin, n, bytesOf(values), int(vRow))
 		}
-	}
+	})
+	c.eachRow(t, func(i, r, h int) { c.emit(block, i, t.run.Row+r, h, span) })
 }
 
 // emit folds the partial of one row of the block, or stores it.
@@ -261,12 +286,13 @@ func (c *attention) emit(block *attn.Block, i, r, h, span int) {
 	attn.Fold(accumulator(row(c.acc, r), c.a, h), top, sum, values)
 }
 
-// eachPage calls do with the pages of positions [begin, end), the first
-// token of them that is meant, its position, and the number of tokens.
-func eachPage(l compute.KVLayout, run *compute.KVRun, begin, end int, do func(page compute.Span, token, pos, n int)) {
+// eachTile calls do for positions [begin, end), at most so many of a page at a
+// time: with the page, the first token of it that is meant, its position, and
+// the number of tokens.
+func eachTile(l compute.KVLayout, run *compute.KVRun, begin, end, most int, do func(page compute.Span, token, pos, n int)) {
 	for begin < end {
 		page, token := pageOf(l, *run, begin)
-		n := min(l.BlockTokens-token, end-begin)
+		n := min(most, l.BlockTokens-token, end-begin)
 		do(page, token, begin, n)
 		begin += n
 	}
@@ -282,8 +308,9 @@ func (f *fast) FinishAttention(out, acc compute.Matrix, a compute.Attention) {
 				scale = besideSink(part[0], part[1], row(a.Sinks, 0)[h])
 			}
 			o := row(out, r)[h*a.Layout.VDim:][:a.Layout.VDim]
+			factor := float32(scale)
 			for d, v := range part[2:] {
-				o[d] = v * float32(scale)
+				o[d] = v * factor
 			}
 		}
 	})

@@ -4,18 +4,19 @@
 
 #include "textflag.h"
 
-// func avx2Dots4(dst []float32, stride int, q []float32, k []float32, vectors int, keys int, scale float32)
+// func avx2DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2Dots4(SB), NOSPLIT, $256-100
+TEXT ·avx2DotsF324(SB), NOSPLIT, $256-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), SI
+	MOVQ vectors+88(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+88(FP), R8
+	MOVQ kStride+80(FP), DI
+	LEAQ (DI)(DI*2), R8
 
 keys:
 	MOVQ   q_base+32(FP), R9
@@ -28,7 +29,7 @@ keys:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+80(FP), R11
+	MOVQ   vectors+88(FP), R11
 
 row0Half0:
 	VMOVUPS     (R9), Y8
@@ -36,18 +37,18 @@ row0Half0:
 	VMOVUPS     (R10), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (R10)(SI*1), Y10
+	VMOVUPS     (R10)(DI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R10)(SI*2), Y10
+	VMOVUPS     (R10)(DI*2), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (R10)(DI*1), Y10
+	VMOVUPS     (R10)(R8*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x40, R9
+	ADDQ        $0x00000040, R9
 	ADDQ        $0x40, R10
-	DECQ        R11
+	SUBQ        $0x01, R11
 	JNZ         row0Half0
 	VMOVUPS     Y0, (SP)
 	VMOVUPS     Y1, 32(SP)
@@ -67,7 +68,7 @@ row0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+80(FP), R11
+	MOVQ        vectors+88(FP), R11
 
 row0Half1:
 	VMOVUPS      32(R9), Y8
@@ -75,18 +76,18 @@ row0Half1:
 	VMOVUPS      32(R10), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      32(R10)(SI*1), Y10
+	VMOVUPS      32(R10)(DI*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VMOVUPS      32(R10)(SI*2), Y10
+	VMOVUPS      32(R10)(DI*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R10)(DI*1), Y10
+	VMOVUPS      32(R10)(R8*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x40, R9
+	ADDQ         $0x00000040, R9
 	ADDQ         $0x40, R10
-	DECQ         R11
+	SUBQ         $0x01, R11
 	JNZ          row0Half1
 	VADDPS       (SP), Y0, Y0
 	VADDPS       32(SP), Y1, Y1
@@ -117,7 +118,7 @@ row0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+96(FP), Y0
+	VBROADCASTSS scale+104(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -132,7 +133,7 @@ row0Half1:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+80(FP), R11
+	MOVQ         vectors+88(FP), R11
 
 row2Half0:
 	VMOVUPS     (R9), Y8
@@ -140,18 +141,18 @@ row2Half0:
 	VMOVUPS     (R10), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (R10)(SI*1), Y10
+	VMOVUPS     (R10)(DI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R10)(SI*2), Y10
+	VMOVUPS     (R10)(DI*2), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (R10)(DI*1), Y10
+	VMOVUPS     (R10)(R8*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x40, R9
+	ADDQ        $0x00000040, R9
 	ADDQ        $0x40, R10
-	DECQ        R11
+	SUBQ        $0x01, R11
 	JNZ         row2Half0
 	VMOVUPS     Y0, (SP)
 	VMOVUPS     Y1, 32(SP)
@@ -172,7 +173,7 @@ row2Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+80(FP), R11
+	MOVQ        vectors+88(FP), R11
 
 row2Half1:
 	VMOVUPS      32(R9), Y8
@@ -180,18 +181,18 @@ row2Half1:
 	VMOVUPS      32(R10), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      32(R10)(SI*1), Y10
+	VMOVUPS      32(R10)(DI*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VMOVUPS      32(R10)(SI*2), Y10
+	VMOVUPS      32(R10)(DI*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R10)(DI*1), Y10
+	VMOVUPS      32(R10)(R8*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x40, R9
+	ADDQ         $0x00000040, R9
 	ADDQ         $0x40, R10
-	DECQ         R11
+	SUBQ         $0x01, R11
 	JNZ          row2Half1
 	VADDPS       (SP), Y0, Y0
 	VADDPS       32(SP), Y1, Y1
@@ -222,33 +223,33 @@ row2Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+96(FP), Y0
+	VBROADCASTSS scale+104(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)(DX*2)
 	VEXTRACTF128 $0x01, Y1, (AX)(BX*1)
 	ADDQ         $0x10, AX
-	LEAQ         (CX)(SI*4), CX
-	SUBQ         $0x04, R8
+	LEAQ         (CX)(DI*4), CX
+	SUBQ         $0x04, keys+96(FP)
 	JNZ          keys
 	VZEROUPPER
 	RET
 
-// func avx2Add4(dst []float32, w []float32, stride int, v []float32, vectors int, n int)
+// func avx2AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
 // Requires: AVX, FMA3
-TEXT ·avx2Add4(SB), NOSPLIT, $0-96
+TEXT ·avx2AddF324(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), SI
+	MOVQ vectors+88(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+80(FP), R8
+	MOVQ vectors+88(FP), R8
 
-run1:
+beginRows0Run1:
 	CMPQ    R8, $0x01
-	JLT     after1
+	JLT     endRows0Run1
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS (AX)(SI*1), Y2
@@ -259,9 +260,10 @@ run1:
 	VMOVUPS 32(AX)(DI*1), Y7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+88(FP), R11
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
 
-position1:
+positionRows0Run1:
 	VMOVUPS      (R10), Y8
 	VMOVUPS      32(R10), Y9
 	VBROADCASTSS (R9), Y10
@@ -277,9 +279,9 @@ position1:
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x04, R9
-	ADDQ         SI, R10
+	ADDQ         R12, R10
 	DECQ         R11
-	JNZ          position1
+	JNZ          positionRows0Run1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(SI*1)
@@ -291,24 +293,25 @@ position1:
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x01, R8
-	JMP          run1
+	JMP          beginRows0Run1
 
-after1:
+endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2Dots2(dst []float32, stride int, q []float32, k []float32, vectors int, keys int, scale float32)
+// func avx2DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2Dots2(SB), NOSPLIT, $256-100
+TEXT ·avx2DotsF322(SB), NOSPLIT, $256-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), BX
+	MOVQ vectors+88(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ keys+88(FP), DI
+	MOVQ kStride+80(FP), SI
+	LEAQ (SI)(SI*2), DI
 
 keys:
 	MOVQ   q_base+32(FP), R8
@@ -321,7 +324,7 @@ keys:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+80(FP), R10
+	MOVQ   vectors+88(FP), R10
 
 row0Half0:
 	VMOVUPS     (R8), Y8
@@ -329,18 +332,18 @@ row0Half0:
 	VMOVUPS     (R9), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (R9)(BX*1), Y10
+	VMOVUPS     (R9)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R9)(BX*2), Y10
+	VMOVUPS     (R9)(SI*2), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (R9)(SI*1), Y10
+	VMOVUPS     (R9)(DI*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x40, R8
+	ADDQ        $0x00000040, R8
 	ADDQ        $0x40, R9
-	DECQ        R10
+	SUBQ        $0x01, R10
 	JNZ         row0Half0
 	VMOVUPS     Y0, (SP)
 	VMOVUPS     Y1, 32(SP)
@@ -360,7 +363,7 @@ row0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+80(FP), R10
+	MOVQ        vectors+88(FP), R10
 
 row0Half1:
 	VMOVUPS      32(R8), Y8
@@ -368,18 +371,18 @@ row0Half1:
 	VMOVUPS      32(R9), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      32(R9)(BX*1), Y10
+	VMOVUPS      32(R9)(SI*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VMOVUPS      32(R9)(BX*2), Y10
+	VMOVUPS      32(R9)(SI*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R9)(SI*1), Y10
+	VMOVUPS      32(R9)(DI*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, R8
 	ADDQ         $0x40, R9
-	DECQ         R10
+	SUBQ         $0x01, R10
 	JNZ          row0Half1
 	VADDPS       (SP), Y0, Y0
 	VADDPS       32(SP), Y1, Y1
@@ -410,33 +413,33 @@ row0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+96(FP), Y0
+	VBROADCASTSS scale+104(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
-	LEAQ         (CX)(BX*4), CX
-	SUBQ         $0x04, DI
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, keys+96(FP)
 	JNZ          keys
 	VZEROUPPER
 	RET
 
-// func avx2Add2(dst []float32, w []float32, stride int, v []float32, vectors int, n int)
+// func avx2AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
 // Requires: AVX, FMA3
-TEXT ·avx2Add2(SB), NOSPLIT, $0-96
+TEXT ·avx2AddF322(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), BX
+	MOVQ vectors+88(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+80(FP), SI
+	MOVQ vectors+88(FP), SI
 
-run2:
+beginRows0Run2:
 	CMPQ    SI, $0x02
-	JLT     after2
+	JLT     endRows0Run2
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -447,9 +450,10 @@ run2:
 	VMOVUPS 96(AX)(BX*1), Y7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+88(FP), R9
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
 
-position2:
+positionRows0Run2:
 	VMOVUPS      (R8), Y8
 	VMOVUPS      32(R8), Y9
 	VMOVUPS      64(R8), Y10
@@ -465,9 +469,9 @@ position2:
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
 	ADDQ         $0x04, DI
-	ADDQ         BX, R8
+	ADDQ         R10, R8
 	DECQ         R9
-	JNZ          position2
+	JNZ          positionRows0Run2
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -479,21 +483,22 @@ position2:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
 	SUBQ         $0x02, SI
-	JMP          run2
+	JMP          beginRows0Run2
 
-after2:
-run1:
+endRows0Run2:
+beginRows0Run1:
 	CMPQ    SI, $0x01
-	JLT     after1
+	JLT     endRows0Run1
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS (AX)(BX*1), Y2
 	VMOVUPS 32(AX)(BX*1), Y3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+88(FP), R9
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
 
-position1:
+positionRows0Run1:
 	VMOVUPS      (R8), Y4
 	VMOVUPS      32(R8), Y5
 	VBROADCASTSS (DI), Y6
@@ -503,9 +508,9 @@ position1:
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x04, DI
-	ADDQ         BX, R8
+	ADDQ         R10, R8
 	DECQ         R9
-	JNZ          position1
+	JNZ          positionRows0Run1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(BX*1)
@@ -513,29 +518,30 @@ position1:
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x01, SI
-	JMP          run1
+	JMP          beginRows0Run1
 
-after1:
+endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2Dots1(dst []float32, stride int, q []float32, k []float32, vectors int, keys int, scale float32)
+// func avx2DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2Dots1(SB), NOSPLIT, $256-100
+TEXT ·avx2DotsF321(SB), NOSPLIT, $256-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+80(FP), DX
+	MOVQ vectors+88(FP), DX
 	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+88(FP), SI
 
 keys:
-	MOVQ   q_base+32(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (R8)(DX*4), R9
+	MOVQ   q_base+32(FP), SI
+	MOVQ   CX, DI
+	LEAQ   (DI)(DX*4), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -544,22 +550,30 @@ keys:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+80(FP), R10
+	MOVQ   vectors+88(FP), R9
 
 row0Half0:
-	VMOVUPS     (DI), Y8
-	VFMADD231PS (R8), Y8, Y0
-	VFMADD231PS (R8)(DX*1), Y8, Y2
-	VFMADD231PS (R8)(DX*2), Y8, Y4
-	VFMADD231PS (R8)(BX*1), Y8, Y6
-	VFMADD231PS (R9), Y8, Y1
-	VFMADD231PS (R9)(DX*1), Y8, Y3
-	VFMADD231PS (R9)(DX*2), Y8, Y5
-	VFMADD231PS (R9)(BX*1), Y8, Y7
+	VMOVUPS     (SI), Y8
+	VMOVUPS     (DI), Y9
+	VFMADD231PS Y9, Y8, Y0
+	VMOVUPS     (DI)(DX*1), Y9
+	VFMADD231PS Y9, Y8, Y2
+	VMOVUPS     (DI)(DX*2), Y9
+	VFMADD231PS Y9, Y8, Y4
+	VMOVUPS     (DI)(BX*1), Y9
+	VFMADD231PS Y9, Y8, Y6
+	VMOVUPS     (R8), Y9
+	VFMADD231PS Y9, Y8, Y1
+	VMOVUPS     (R8)(DX*1), Y9
+	VFMADD231PS Y9, Y8, Y3
+	VMOVUPS     (R8)(DX*2), Y9
+	VFMADD231PS Y9, Y8, Y5
+	VMOVUPS     (R8)(BX*1), Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $0x00000040, SI
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
-	ADDQ        $0x40, R9
-	DECQ        R10
+	SUBQ        $0x01, R9
 	JNZ         row0Half0
 	VMOVUPS     Y0, (SP)
 	VMOVUPS     Y1, 32(SP)
@@ -569,9 +583,9 @@ row0Half0:
 	VMOVUPS     Y5, 160(SP)
 	VMOVUPS     Y6, 192(SP)
 	VMOVUPS     Y7, 224(SP)
-	MOVQ        q_base+32(FP), DI
-	MOVQ        CX, R8
-	LEAQ        (R8)(DX*4), R9
+	MOVQ        q_base+32(FP), SI
+	MOVQ        CX, DI
+	LEAQ        (DI)(DX*4), R8
 	VXORPS      Y0, Y0, Y0
 	VXORPS      Y1, Y1, Y1
 	VXORPS      Y2, Y2, Y2
@@ -580,22 +594,30 @@ row0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+80(FP), R10
+	MOVQ        vectors+88(FP), R9
 
 row0Half1:
-	VMOVUPS      32(DI), Y8
-	VFMADD231PS  32(R8), Y8, Y0
-	VFMADD231PS  32(R8)(DX*1), Y8, Y2
-	VFMADD231PS  32(R8)(DX*2), Y8, Y4
-	VFMADD231PS  32(R8)(BX*1), Y8, Y6
-	VFMADD231PS  32(R9), Y8, Y1
-	VFMADD231PS  32(R9)(DX*1), Y8, Y3
-	VFMADD231PS  32(R9)(DX*2), Y8, Y5
-	VFMADD231PS  32(R9)(BX*1), Y8, Y7
+	VMOVUPS      32(SI), Y8
+	VMOVUPS      32(DI), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VMOVUPS      32(DI)(DX*1), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMOVUPS      32(DI)(DX*2), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVUPS      32(DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVUPS      32(R8), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VMOVUPS      32(R8)(DX*1), Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VMOVUPS      32(R8)(DX*2), Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVUPS      32(R8)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x00000040, SI
 	ADDQ         $0x40, DI
 	ADDQ         $0x40, R8
-	ADDQ         $0x40, R9
-	DECQ         R10
+	SUBQ         $0x01, R9
 	JNZ          row0Half1
 	VADDPS       (SP), Y0, Y0
 	VADDPS       32(SP), Y1, Y1
@@ -626,33 +648,33 @@ row0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+96(FP), Y0
+	VBROADCASTSS scale+104(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	ADDQ         $0x20, AX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x08, SI
+	SUBQ         $0x08, keys+96(FP)
 	JNZ          keys
 	VZEROUPPER
 	RET
 
-// func avx2Add1(dst []float32, w []float32, stride int, v []float32, vectors int, n int)
+// func avx2AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
 // Requires: AVX, FMA3
-TEXT ·avx2Add1(SB), NOSPLIT, $0-96
+TEXT ·avx2AddF321(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+80(FP), DX
+	MOVQ vectors+88(FP), DX
 	SHLQ $0x06, DX
-	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), BX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
 
-run4:
-	CMPQ    BX, $0x04
-	JLT     after4
+beginRows0Run4:
+	CMPQ    DX, $0x04
+	JLT     endRows0Run4
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -661,20 +683,21 @@ run4:
 	VMOVUPS 160(AX), Y5
 	VMOVUPS 192(AX), Y6
 	VMOVUPS 224(AX), Y7
-	MOVQ    w_base+24(FP), SI
-	MOVQ    CX, DI
-	MOVQ    n+88(FP), R8
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
 
-position4:
-	VMOVUPS      (DI), Y8
-	VMOVUPS      32(DI), Y9
-	VMOVUPS      64(DI), Y10
-	VMOVUPS      96(DI), Y11
-	VMOVUPS      128(DI), Y12
-	VMOVUPS      160(DI), Y13
-	VMOVUPS      192(DI), Y14
-	VMOVUPS      224(DI), Y15
-	VBROADCASTSS (SI), Y16
+positionRows0Run4:
+	VMOVUPS      (SI), Y8
+	VMOVUPS      32(SI), Y9
+	VMOVUPS      64(SI), Y10
+	VMOVUPS      96(SI), Y11
+	VMOVUPS      128(SI), Y12
+	VMOVUPS      160(SI), Y13
+	VMOVUPS      192(SI), Y14
+	VMOVUPS      224(SI), Y15
+	VBROADCASTSS (BX), Y16
 	VFMADD231PS  Y8, Y16, Y0
 	VFMADD231PS  Y9, Y16, Y1
 	VFMADD231PS  Y10, Y16, Y2
@@ -683,10 +706,10 @@ position4:
 	VFMADD231PS  Y13, Y16, Y5
 	VFMADD231PS  Y14, Y16, Y6
 	VFMADD231PS  Y15, Y16, Y7
-	ADDQ         $0x04, SI
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          position4
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run4
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -697,72 +720,3303 @@ position4:
 	VMOVUPS      Y7, 224(AX)
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
-	SUBQ         $0x04, BX
-	JMP          run4
+	SUBQ         $0x04, DX
+	JMP          beginRows0Run4
 
-after4:
-run2:
-	CMPQ    BX, $0x02
-	JLT     after2
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    DX, $0x02
+	JLT     endRows0Run2
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
-	MOVQ    w_base+24(FP), SI
-	MOVQ    CX, DI
-	MOVQ    n+88(FP), R8
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
 
-position2:
-	VMOVUPS      (DI), Y4
-	VMOVUPS      32(DI), Y5
-	VMOVUPS      64(DI), Y6
-	VMOVUPS      96(DI), Y7
-	VBROADCASTSS (SI), Y8
+positionRows0Run2:
+	VMOVUPS      (SI), Y4
+	VMOVUPS      32(SI), Y5
+	VMOVUPS      64(SI), Y6
+	VMOVUPS      96(SI), Y7
+	VBROADCASTSS (BX), Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x04, SI
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          position2
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run2
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      Y3, 96(AX)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
-	SUBQ         $0x02, BX
-	JMP          run2
+	SUBQ         $0x02, DX
+	JMP          beginRows0Run2
 
-after2:
-run1:
-	CMPQ    BX, $0x01
-	JLT     after1
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    DX, $0x01
+	JLT     endRows0Run1
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
-	MOVQ    w_base+24(FP), SI
-	MOVQ    CX, DI
-	MOVQ    n+88(FP), R8
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
 
-position1:
-	VMOVUPS      (DI), Y2
-	VMOVUPS      32(DI), Y3
-	VBROADCASTSS (SI), Y4
+positionRows0Run1:
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x04, SI
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          position1
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
-	SUBQ         $0x01, BX
-	JMP          run1
+	SUBQ         $0x01, DX
+	JMP          beginRows0Run1
 
-after1:
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx2LoadF32(dst []float32, width int, src []byte, stride int, rows int, n int)
+// Requires: AVX, MMX+
+TEXT ·avx2LoadF32(SB), NOSPLIT, $0-80
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   width+24(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   src_base+32(FP), DX
+	MOVQ   stride+56(FP), BX
+	MOVQ   rows+64(FP), SI
+	IMUL3Q $0x20, BX, DI
+
+row:
+	MOVQ DX, R8
+	MOVQ AX, R9
+	MOVQ n+72(FP), R10
+
+block:
+	PREFETCHT1 (R8)(DI*1)
+	VMOVUPS    (R8), Y0
+	VMOVUPS    Y0, (R9)
+	VMOVUPS    32(R8), Y0
+	VMOVUPS    Y0, 32(R9)
+	ADDQ       $0x40, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x10, R10
+	JNZ        block
+	ADDQ       BX, DX
+	ADDQ       CX, AX
+	DECQ       SI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func avx2DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·avx2DotsF164(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ kStride+80(FP), DI
+	LEAQ (DI)(DI*2), R8
+
+keys:
+	MOVQ   q_base+32(FP), R9
+	MOVQ   CX, R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, DI, R11
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R12
+
+row0Half0:
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R9)(SI*1), Y9
+	PREFETCHT1  (R11)
+	VCVTPH2PS   (R10), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y1
+	PREFETCHT1  (R11)(DI*1)
+	VCVTPH2PS   (R10)(DI*1), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	PREFETCHT1  (R11)(DI*2)
+	VCVTPH2PS   (R10)(DI*2), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	PREFETCHT1  (R11)(R8*1)
+	VCVTPH2PS   (R10)(R8*1), Y10
+	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x00000040, R9
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R10
+	SUBQ        $0x01, R12
+	JNZ         row0Half0
+	VMOVUPS     Y0, (SP)
+	VMOVUPS     Y1, 32(SP)
+	VMOVUPS     Y2, 64(SP)
+	VMOVUPS     Y3, 96(SP)
+	VMOVUPS     Y4, 128(SP)
+	VMOVUPS     Y5, 160(SP)
+	VMOVUPS     Y6, 192(SP)
+	VMOVUPS     Y7, 224(SP)
+	MOVQ        q_base+32(FP), R9
+	MOVQ        CX, R10
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        vectors+88(FP), R11
+
+row0Half1:
+	VMOVUPS      32(R9), Y8
+	VMOVUPS      32(R9)(SI*1), Y9
+	VCVTPH2PS    16(R10), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VCVTPH2PS    16(R10)(DI*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VCVTPH2PS    16(R10)(DI*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VCVTPH2PS    16(R10)(R8*1), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x20, R10
+	SUBQ         $0x01, R11
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
+	MOVQ         q_base+32(FP), R9
+	LEAQ         (R9)(SI*2), R9
+	MOVQ         CX, R10
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         vectors+88(FP), R11
+
+row2Half0:
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R9)(SI*1), Y9
+	VCVTPH2PS   (R10), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y1
+	VCVTPH2PS   (R10)(DI*1), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	VCVTPH2PS   (R10)(DI*2), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VCVTPH2PS   (R10)(R8*1), Y10
+	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x00000040, R9
+	ADDQ        $0x20, R10
+	SUBQ        $0x01, R11
+	JNZ         row2Half0
+	VMOVUPS     Y0, (SP)
+	VMOVUPS     Y1, 32(SP)
+	VMOVUPS     Y2, 64(SP)
+	VMOVUPS     Y3, 96(SP)
+	VMOVUPS     Y4, 128(SP)
+	VMOVUPS     Y5, 160(SP)
+	VMOVUPS     Y6, 192(SP)
+	VMOVUPS     Y7, 224(SP)
+	MOVQ        q_base+32(FP), R9
+	LEAQ        (R9)(SI*2), R9
+	MOVQ        CX, R10
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        vectors+88(FP), R11
+
+row2Half1:
+	VMOVUPS      32(R9), Y8
+	VMOVUPS      32(R9)(SI*1), Y9
+	VCVTPH2PS    16(R10), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VCVTPH2PS    16(R10)(DI*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VCVTPH2PS    16(R10)(DI*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VCVTPH2PS    16(R10)(R8*1), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x20, R10
+	SUBQ         $0x01, R11
+	JNZ          row2Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)(DX*2)
+	VEXTRACTF128 $0x01, Y1, (AX)(BX*1)
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(DI*4), CX
+	SUBQ         $0x04, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·avx2AddF164(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ vectors+88(FP), R8
+
+beginRows0Run1:
+	CMPQ    R8, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(SI*1), Y2
+	VMOVUPS 32(AX)(SI*1), Y3
+	VMOVUPS (AX)(SI*2), Y4
+	VMOVUPS 32(AX)(SI*2), Y5
+	VMOVUPS (AX)(DI*1), Y6
+	VMOVUPS 32(AX)(DI*1), Y7
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run1:
+	PREFETCHT1   (R13)
+	ADDQ         R12, R13
+	VCVTPH2PS    (R10), Y8
+	VCVTPH2PS    16(R10), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R9)(DX*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R9)(DX*2), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R9)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(SI*1)
+	VMOVUPS      Y3, 32(AX)(SI*1)
+	VMOVUPS      Y4, (AX)(SI*2)
+	VMOVUPS      Y5, 32(AX)(SI*2)
+	VMOVUPS      Y6, (AX)(DI*1)
+	VMOVUPS      Y7, 32(AX)(DI*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, R8
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx2DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·avx2DotsF162(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
+	LEAQ (SI)(SI*2), DI
+
+keys:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, SI, R10
+	LEAQ   (R9)(R10*1), R10
+	MOVQ   vectors+88(FP), R11
+
+row0Half0:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(BX*1), Y9
+	PREFETCHT1  (R10)
+	VCVTPH2PS   (R9), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y1
+	PREFETCHT1  (R10)(SI*1)
+	VCVTPH2PS   (R9)(SI*1), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	PREFETCHT1  (R10)(SI*2)
+	VCVTPH2PS   (R9)(SI*2), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	PREFETCHT1  (R10)(DI*1)
+	VCVTPH2PS   (R9)(DI*1), Y10
+	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x20, R10
+	ADDQ        $0x20, R9
+	SUBQ        $0x01, R11
+	JNZ         row0Half0
+	VMOVUPS     Y0, (SP)
+	VMOVUPS     Y1, 32(SP)
+	VMOVUPS     Y2, 64(SP)
+	VMOVUPS     Y3, 96(SP)
+	VMOVUPS     Y4, 128(SP)
+	VMOVUPS     Y5, 160(SP)
+	VMOVUPS     Y6, 192(SP)
+	VMOVUPS     Y7, 224(SP)
+	MOVQ        q_base+32(FP), R8
+	MOVQ        CX, R9
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        vectors+88(FP), R10
+
+row0Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      32(R8)(BX*1), Y9
+	VCVTPH2PS    16(R9), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VCVTPH2PS    16(R9)(SI*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VCVTPH2PS    16(R9)(SI*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VCVTPH2PS    16(R9)(DI*1), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x20, R9
+	SUBQ         $0x01, R10
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·avx2AddF162(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ vectors+88(FP), SI
+
+beginRows0Run2:
+	CMPQ    SI, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS 32(AX)(BX*1), Y5
+	VMOVUPS 64(AX)(BX*1), Y6
+	VMOVUPS 96(AX)(BX*1), Y7
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run2:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	VCVTPH2PS    (R8), Y8
+	VCVTPH2PS    16(R8), Y9
+	VCVTPH2PS    32(R8), Y10
+	VCVTPH2PS    48(R8), Y11
+	VBROADCASTSS (DI), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (DI)(DX*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, (AX)(BX*1)
+	VMOVUPS      Y5, 32(AX)(BX*1)
+	VMOVUPS      Y6, 64(AX)(BX*1)
+	VMOVUPS      Y7, 96(AX)(BX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, SI
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    SI, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS 32(AX)(BX*1), Y3
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run1:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	VCVTPH2PS    (R8), Y4
+	VCVTPH2PS    16(R8), Y5
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (DI)(DX*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(BX*1)
+	VMOVUPS      Y3, 32(AX)(BX*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, SI
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx2DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·avx2DotsF161(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ kStride+80(FP), DX
+	LEAQ (DX)(DX*2), BX
+
+keys:
+	MOVQ   q_base+32(FP), SI
+	MOVQ   CX, DI
+	LEAQ   (DI)(DX*4), R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, DX, R9
+	LEAQ   (DI)(R9*1), R10
+	LEAQ   (R8)(R9*1), R9
+	MOVQ   vectors+88(FP), R11
+
+row0Half0:
+	VMOVUPS     (SI), Y8
+	PREFETCHT1  (R10)
+	VCVTPH2PS   (DI), Y9
+	VFMADD231PS Y9, Y8, Y0
+	PREFETCHT1  (R10)(DX*1)
+	VCVTPH2PS   (DI)(DX*1), Y9
+	VFMADD231PS Y9, Y8, Y2
+	PREFETCHT1  (R10)(DX*2)
+	VCVTPH2PS   (DI)(DX*2), Y9
+	VFMADD231PS Y9, Y8, Y4
+	PREFETCHT1  (R10)(BX*1)
+	VCVTPH2PS   (DI)(BX*1), Y9
+	VFMADD231PS Y9, Y8, Y6
+	PREFETCHT1  (R9)
+	VCVTPH2PS   (R8), Y9
+	VFMADD231PS Y9, Y8, Y1
+	PREFETCHT1  (R9)(DX*1)
+	VCVTPH2PS   (R8)(DX*1), Y9
+	VFMADD231PS Y9, Y8, Y3
+	PREFETCHT1  (R9)(DX*2)
+	VCVTPH2PS   (R8)(DX*2), Y9
+	VFMADD231PS Y9, Y8, Y5
+	PREFETCHT1  (R9)(BX*1)
+	VCVTPH2PS   (R8)(BX*1), Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $0x00000040, SI
+	ADDQ        $0x20, R10
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	SUBQ        $0x01, R11
+	JNZ         row0Half0
+	VMOVUPS     Y0, (SP)
+	VMOVUPS     Y1, 32(SP)
+	VMOVUPS     Y2, 64(SP)
+	VMOVUPS     Y3, 96(SP)
+	VMOVUPS     Y4, 128(SP)
+	VMOVUPS     Y5, 160(SP)
+	VMOVUPS     Y6, 192(SP)
+	VMOVUPS     Y7, 224(SP)
+	MOVQ        q_base+32(FP), SI
+	MOVQ        CX, DI
+	LEAQ        (DI)(DX*4), R8
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        vectors+88(FP), R9
+
+row0Half1:
+	VMOVUPS      32(SI), Y8
+	VCVTPH2PS    16(DI), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VCVTPH2PS    16(DI)(DX*1), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VCVTPH2PS    16(DI)(DX*2), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VCVTPH2PS    16(DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VCVTPH2PS    16(R8), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VCVTPH2PS    16(R8)(DX*1), Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VCVTPH2PS    16(R8)(DX*2), Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VCVTPH2PS    16(R8)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	SUBQ         $0x01, R9
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         $0x20, AX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	SUBQ         $0x08, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·avx2AddF161(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+
+beginRows0Run4:
+	CMPQ    DX, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS 128(AX), Y4
+	VMOVUPS 160(AX), Y5
+	VMOVUPS 192(AX), Y6
+	VMOVUPS 224(AX), Y7
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run4:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
+	VCVTPH2PS    (SI), Y8
+	VCVTPH2PS    16(SI), Y9
+	VCVTPH2PS    32(SI), Y10
+	VCVTPH2PS    48(SI), Y11
+	VCVTPH2PS    64(SI), Y12
+	VCVTPH2PS    80(SI), Y13
+	VCVTPH2PS    96(SI), Y14
+	VCVTPH2PS    112(SI), Y15
+	VBROADCASTSS (BX), Y16
+	VFMADD231PS  Y8, Y16, Y0
+	VFMADD231PS  Y9, Y16, Y1
+	VFMADD231PS  Y10, Y16, Y2
+	VFMADD231PS  Y11, Y16, Y3
+	VFMADD231PS  Y12, Y16, Y4
+	VFMADD231PS  Y13, Y16, Y5
+	VFMADD231PS  Y14, Y16, Y6
+	VFMADD231PS  Y15, Y16, Y7
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run4
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, 128(AX)
+	VMOVUPS      Y5, 160(AX)
+	VMOVUPS      Y6, 192(AX)
+	VMOVUPS      Y7, 224(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x04, DX
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    DX, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run2:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	VCVTPH2PS    (SI), Y4
+	VCVTPH2PS    16(SI), Y5
+	VCVTPH2PS    32(SI), Y6
+	VCVTPH2PS    48(SI), Y7
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, DX
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    DX, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run1:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	VCVTPH2PS    (SI), Y2
+	VCVTPH2PS    16(SI), Y3
+	VBROADCASTSS (BX), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, DX
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx2LoadF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+// Requires: AVX, F16C, MMX+
+TEXT ·avx2LoadF16(SB), NOSPLIT, $0-80
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   width+24(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   src_base+32(FP), DX
+	MOVQ   stride+56(FP), BX
+	MOVQ   rows+64(FP), SI
+	IMUL3Q $0x20, BX, DI
+
+row:
+	MOVQ DX, R8
+	MOVQ AX, R9
+	MOVQ n+72(FP), R10
+
+block:
+	PREFETCHT1 (R8)(DI*1)
+	VCVTPH2PS  (R8), Y0
+	VMOVUPS    Y0, (R9)
+	VCVTPH2PS  16(R8), Y0
+	VMOVUPS    Y0, 32(R9)
+	ADDQ       $0x20, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x10, R10
+	JNZ        block
+	ADDQ       BX, DX
+	ADDQ       CX, AX
+	DECQ       SI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func avx2DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotsBF164(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ kStride+80(FP), DI
+	LEAQ (DI)(DI*2), R8
+
+keys:
+	MOVQ   q_base+32(FP), R9
+	MOVQ   CX, R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, DI, R11
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R12
+
+row0Half0:
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R9)(SI*1), Y9
+	PREFETCHT1  (R11)
+	VPMOVZXWD   (R10), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y1
+	PREFETCHT1  (R11)(DI*1)
+	VPMOVZXWD   (R10)(DI*1), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	PREFETCHT1  (R11)(DI*2)
+	VPMOVZXWD   (R10)(DI*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	PREFETCHT1  (R11)(R8*1)
+	VPMOVZXWD   (R10)(R8*1), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x00000040, R9
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R10
+	SUBQ        $0x01, R12
+	JNZ         row0Half0
+	VMOVUPS     Y0, (SP)
+	VMOVUPS     Y1, 32(SP)
+	VMOVUPS     Y2, 64(SP)
+	VMOVUPS     Y3, 96(SP)
+	VMOVUPS     Y4, 128(SP)
+	VMOVUPS     Y5, 160(SP)
+	VMOVUPS     Y6, 192(SP)
+	VMOVUPS     Y7, 224(SP)
+	MOVQ        q_base+32(FP), R9
+	MOVQ        CX, R10
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        vectors+88(FP), R11
+
+row0Half1:
+	VMOVUPS      32(R9), Y8
+	VMOVUPS      32(R9)(SI*1), Y9
+	VPMOVZXWD    16(R10), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R10)(DI*1), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    16(R10)(DI*2), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    16(R10)(R8*1), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x20, R10
+	SUBQ         $0x01, R11
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
+	MOVQ         q_base+32(FP), R9
+	LEAQ         (R9)(SI*2), R9
+	MOVQ         CX, R10
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         vectors+88(FP), R11
+
+row2Half0:
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R9)(SI*1), Y9
+	VPMOVZXWD   (R10), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y1
+	VPMOVZXWD   (R10)(DI*1), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	VPMOVZXWD   (R10)(DI*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VPMOVZXWD   (R10)(R8*1), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x00000040, R9
+	ADDQ        $0x20, R10
+	SUBQ        $0x01, R11
+	JNZ         row2Half0
+	VMOVUPS     Y0, (SP)
+	VMOVUPS     Y1, 32(SP)
+	VMOVUPS     Y2, 64(SP)
+	VMOVUPS     Y3, 96(SP)
+	VMOVUPS     Y4, 128(SP)
+	VMOVUPS     Y5, 160(SP)
+	VMOVUPS     Y6, 192(SP)
+	VMOVUPS     Y7, 224(SP)
+	MOVQ        q_base+32(FP), R9
+	LEAQ        (R9)(SI*2), R9
+	MOVQ        CX, R10
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        vectors+88(FP), R11
+
+row2Half1:
+	VMOVUPS      32(R9), Y8
+	VMOVUPS      32(R9)(SI*1), Y9
+	VPMOVZXWD    16(R10), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R10)(DI*1), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    16(R10)(DI*2), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    16(R10)(R8*1), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x20, R10
+	SUBQ         $0x01, R11
+	JNZ          row2Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)(DX*2)
+	VEXTRACTF128 $0x01, Y1, (AX)(BX*1)
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(DI*4), CX
+	SUBQ         $0x04, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2AddBF164(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ vectors+88(FP), R8
+
+beginRows0Run1:
+	CMPQ    R8, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(SI*1), Y2
+	VMOVUPS 32(AX)(SI*1), Y3
+	VMOVUPS (AX)(SI*2), Y4
+	VMOVUPS 32(AX)(SI*2), Y5
+	VMOVUPS (AX)(DI*1), Y6
+	VMOVUPS 32(AX)(DI*1), Y7
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run1:
+	PREFETCHT1   (R13)
+	ADDQ         R12, R13
+	VPMOVZXWD    (R10), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R10), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R9)(DX*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R9)(DX*2), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R9)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(SI*1)
+	VMOVUPS      Y3, 32(AX)(SI*1)
+	VMOVUPS      Y4, (AX)(SI*2)
+	VMOVUPS      Y5, 32(AX)(SI*2)
+	VMOVUPS      Y6, (AX)(DI*1)
+	VMOVUPS      Y7, 32(AX)(DI*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, R8
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx2DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotsBF162(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
+	LEAQ (SI)(SI*2), DI
+
+keys:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, SI, R10
+	LEAQ   (R9)(R10*1), R10
+	MOVQ   vectors+88(FP), R11
+
+row0Half0:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(BX*1), Y9
+	PREFETCHT1  (R10)
+	VPMOVZXWD   (R9), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y1
+	PREFETCHT1  (R10)(SI*1)
+	VPMOVZXWD   (R9)(SI*1), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	PREFETCHT1  (R10)(SI*2)
+	VPMOVZXWD   (R9)(SI*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	PREFETCHT1  (R10)(DI*1)
+	VPMOVZXWD   (R9)(DI*1), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x20, R10
+	ADDQ        $0x20, R9
+	SUBQ        $0x01, R11
+	JNZ         row0Half0
+	VMOVUPS     Y0, (SP)
+	VMOVUPS     Y1, 32(SP)
+	VMOVUPS     Y2, 64(SP)
+	VMOVUPS     Y3, 96(SP)
+	VMOVUPS     Y4, 128(SP)
+	VMOVUPS     Y5, 160(SP)
+	VMOVUPS     Y6, 192(SP)
+	VMOVUPS     Y7, 224(SP)
+	MOVQ        q_base+32(FP), R8
+	MOVQ        CX, R9
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        vectors+88(FP), R10
+
+row0Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      32(R8)(BX*1), Y9
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R9)(SI*1), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    16(R9)(SI*2), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    16(R9)(DI*1), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x20, R9
+	SUBQ         $0x01, R10
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2AddBF162(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ vectors+88(FP), SI
+
+beginRows0Run2:
+	CMPQ    SI, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS 32(AX)(BX*1), Y5
+	VMOVUPS 64(AX)(BX*1), Y6
+	VMOVUPS 96(AX)(BX*1), Y7
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run2:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	VPMOVZXWD    (R8), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R8), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPMOVZXWD    32(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VPMOVZXWD    48(R8), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VBROADCASTSS (DI), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (DI)(DX*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, (AX)(BX*1)
+	VMOVUPS      Y5, 32(AX)(BX*1)
+	VMOVUPS      Y6, 64(AX)(BX*1)
+	VMOVUPS      Y7, 96(AX)(BX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, SI
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    SI, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS 32(AX)(BX*1), Y3
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run1:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	VPMOVZXWD    (R8), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R8), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (DI)(DX*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(BX*1)
+	VMOVUPS      Y3, 32(AX)(BX*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, SI
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx2DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2DotsBF161(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ kStride+80(FP), DX
+	LEAQ (DX)(DX*2), BX
+
+keys:
+	MOVQ   q_base+32(FP), SI
+	MOVQ   CX, DI
+	LEAQ   (DI)(DX*4), R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, DX, R9
+	LEAQ   (DI)(R9*1), R10
+	LEAQ   (R8)(R9*1), R9
+	MOVQ   vectors+88(FP), R11
+
+row0Half0:
+	VMOVUPS     (SI), Y8
+	PREFETCHT1  (R10)
+	VPMOVZXWD   (DI), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VFMADD231PS Y9, Y8, Y0
+	PREFETCHT1  (R10)(DX*1)
+	VPMOVZXWD   (DI)(DX*1), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VFMADD231PS Y9, Y8, Y2
+	PREFETCHT1  (R10)(DX*2)
+	VPMOVZXWD   (DI)(DX*2), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VFMADD231PS Y9, Y8, Y4
+	PREFETCHT1  (R10)(BX*1)
+	VPMOVZXWD   (DI)(BX*1), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VFMADD231PS Y9, Y8, Y6
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R8), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VFMADD231PS Y9, Y8, Y1
+	PREFETCHT1  (R9)(DX*1)
+	VPMOVZXWD   (R8)(DX*1), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VFMADD231PS Y9, Y8, Y3
+	PREFETCHT1  (R9)(DX*2)
+	VPMOVZXWD   (R8)(DX*2), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VFMADD231PS Y9, Y8, Y5
+	PREFETCHT1  (R9)(BX*1)
+	VPMOVZXWD   (R8)(BX*1), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $0x00000040, SI
+	ADDQ        $0x20, R10
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	SUBQ        $0x01, R11
+	JNZ         row0Half0
+	VMOVUPS     Y0, (SP)
+	VMOVUPS     Y1, 32(SP)
+	VMOVUPS     Y2, 64(SP)
+	VMOVUPS     Y3, 96(SP)
+	VMOVUPS     Y4, 128(SP)
+	VMOVUPS     Y5, 160(SP)
+	VMOVUPS     Y6, 192(SP)
+	VMOVUPS     Y7, 224(SP)
+	MOVQ        q_base+32(FP), SI
+	MOVQ        CX, DI
+	LEAQ        (DI)(DX*4), R8
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        vectors+88(FP), R9
+
+row0Half1:
+	VMOVUPS      32(SI), Y8
+	VPMOVZXWD    16(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VPMOVZXWD    16(DI)(DX*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    16(DI)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    16(DI)(BX*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    16(R8), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(R8)(DX*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    16(R8)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    16(R8)(BX*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	SUBQ         $0x01, R9
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         $0x20, AX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	SUBQ         $0x08, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·avx2AddBF161(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+
+beginRows0Run4:
+	CMPQ    DX, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS 128(AX), Y4
+	VMOVUPS 160(AX), Y5
+	VMOVUPS 192(AX), Y6
+	VMOVUPS 224(AX), Y7
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run4:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
+	VPMOVZXWD    (SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(SI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPMOVZXWD    32(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VPMOVZXWD    48(SI), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VPMOVZXWD    64(SI), Y12
+	VPSLLD       $0x10, Y12, Y12
+	VPMOVZXWD    80(SI), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VPMOVZXWD    96(SI), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VPMOVZXWD    112(SI), Y15
+	VPSLLD       $0x10, Y15, Y15
+	VBROADCASTSS (BX), Y16
+	VFMADD231PS  Y8, Y16, Y0
+	VFMADD231PS  Y9, Y16, Y1
+	VFMADD231PS  Y10, Y16, Y2
+	VFMADD231PS  Y11, Y16, Y3
+	VFMADD231PS  Y12, Y16, Y4
+	VFMADD231PS  Y13, Y16, Y5
+	VFMADD231PS  Y14, Y16, Y6
+	VFMADD231PS  Y15, Y16, Y7
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run4
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, 128(AX)
+	VMOVUPS      Y5, 160(AX)
+	VMOVUPS      Y6, 192(AX)
+	VMOVUPS      Y7, 224(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x04, DX
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    DX, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run2:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	VPMOVZXWD    (SI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(SI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPMOVZXWD    32(SI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    48(SI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, DX
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    DX, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run1:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	VPMOVZXWD    (SI), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(SI), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (BX), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, DX
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx2LoadBF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·avx2LoadBF16(SB), NOSPLIT, $0-80
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   width+24(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   src_base+32(FP), DX
+	MOVQ   stride+56(FP), BX
+	MOVQ   rows+64(FP), SI
+	IMUL3Q $0x20, BX, DI
+
+row:
+	MOVQ DX, R8
+	MOVQ AX, R9
+	MOVQ n+72(FP), R10
+
+block:
+	PREFETCHT1 (R8)(DI*1)
+	VPMOVZXWD  (R8), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVUPS    Y0, (R9)
+	VPMOVZXWD  16(R8), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVUPS    Y0, 32(R9)
+	ADDQ       $0x20, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x10, R10
+	JNZ        block
+	ADDQ       BX, DX
+	ADDQ       CX, AX
+	DECQ       SI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func avx2DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotsQ8_04(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ kStride+80(FP), DI
+	LEAQ (DI)(DI*2), R8
+
+keys:
+	MOVQ   q_base+32(FP), R9
+	MOVQ   CX, R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, DI, R11
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R12
+
+row0Half0:
+	VMOVUPS      (R9), Y8
+	VMOVUPS      64(R9), Y9
+	VMOVUPS      (R9)(SI*1), Y10
+	VMOVUPS      64(R9)(SI*1), Y11
+	MOVWLZX      (R10), R13
+	VMOVD        R13, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	PREFETCHT1   (R11)
+	VPMOVSXBD    2(R10), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y0
+	VFMADD231PS  Y13, Y10, Y1
+	VPMOVSXBD    18(R10), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y0
+	VFMADD231PS  Y13, Y11, Y1
+	MOVWLZX      (R10)(DI*1), R13
+	VMOVD        R13, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	PREFETCHT1   (R11)(DI*1)
+	VPMOVSXBD    2(R10)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y2
+	VFMADD231PS  Y13, Y10, Y3
+	VPMOVSXBD    18(R10)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	MOVWLZX      (R10)(DI*2), R13
+	VMOVD        R13, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	PREFETCHT1   (R11)(DI*2)
+	VPMOVSXBD    2(R10)(DI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y4
+	VFMADD231PS  Y13, Y10, Y5
+	VPMOVSXBD    18(R10)(DI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y4
+	VFMADD231PS  Y13, Y11, Y5
+	MOVWLZX      (R10)(R8*1), R13
+	VMOVD        R13, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	PREFETCHT1   (R11)(R8*1)
+	VPMOVSXBD    2(R10)(R8*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y6
+	VFMADD231PS  Y13, Y10, Y7
+	VPMOVSXBD    18(R10)(R8*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y6
+	VFMADD231PS  Y8, Y11, Y7
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x22, R11
+	ADDQ         $0x22, R10
+	SUBQ         $0x02, R12
+	JNZ          row0Half0
+	VMOVUPS      Y0, (SP)
+	VMOVUPS      Y1, 32(SP)
+	VMOVUPS      Y2, 64(SP)
+	VMOVUPS      Y3, 96(SP)
+	VMOVUPS      Y4, 128(SP)
+	VMOVUPS      Y5, 160(SP)
+	VMOVUPS      Y6, 192(SP)
+	VMOVUPS      Y7, 224(SP)
+	MOVQ         q_base+32(FP), R9
+	MOVQ         CX, R10
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         vectors+88(FP), R11
+
+row0Half1:
+	VMOVUPS      32(R9), Y8
+	VMOVUPS      96(R9), Y9
+	VMOVUPS      32(R9)(SI*1), Y10
+	VMOVUPS      96(R9)(SI*1), Y11
+	MOVWLZX      (R10), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R10), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y0
+	VFMADD231PS  Y13, Y10, Y1
+	VPMOVSXBD    26(R10), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y0
+	VFMADD231PS  Y13, Y11, Y1
+	MOVWLZX      (R10)(DI*1), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R10)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y2
+	VFMADD231PS  Y13, Y10, Y3
+	VPMOVSXBD    26(R10)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	MOVWLZX      (R10)(DI*2), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R10)(DI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y4
+	VFMADD231PS  Y13, Y10, Y5
+	VPMOVSXBD    26(R10)(DI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y4
+	VFMADD231PS  Y13, Y11, Y5
+	MOVWLZX      (R10)(R8*1), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R10)(R8*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y6
+	VFMADD231PS  Y13, Y10, Y7
+	VPMOVSXBD    26(R10)(R8*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y6
+	VFMADD231PS  Y8, Y11, Y7
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x22, R10
+	SUBQ         $0x02, R11
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
+	MOVQ         q_base+32(FP), R9
+	LEAQ         (R9)(SI*2), R9
+	MOVQ         CX, R10
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         vectors+88(FP), R11
+
+row2Half0:
+	VMOVUPS      (R9), Y8
+	VMOVUPS      64(R9), Y9
+	VMOVUPS      (R9)(SI*1), Y10
+	VMOVUPS      64(R9)(SI*1), Y11
+	MOVWLZX      (R10), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    2(R10), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y0
+	VFMADD231PS  Y13, Y10, Y1
+	VPMOVSXBD    18(R10), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y0
+	VFMADD231PS  Y13, Y11, Y1
+	MOVWLZX      (R10)(DI*1), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    2(R10)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y2
+	VFMADD231PS  Y13, Y10, Y3
+	VPMOVSXBD    18(R10)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	MOVWLZX      (R10)(DI*2), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    2(R10)(DI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y4
+	VFMADD231PS  Y13, Y10, Y5
+	VPMOVSXBD    18(R10)(DI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y4
+	VFMADD231PS  Y13, Y11, Y5
+	MOVWLZX      (R10)(R8*1), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    2(R10)(R8*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y6
+	VFMADD231PS  Y13, Y10, Y7
+	VPMOVSXBD    18(R10)(R8*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y6
+	VFMADD231PS  Y8, Y11, Y7
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x22, R10
+	SUBQ         $0x02, R11
+	JNZ          row2Half0
+	VMOVUPS      Y0, (SP)
+	VMOVUPS      Y1, 32(SP)
+	VMOVUPS      Y2, 64(SP)
+	VMOVUPS      Y3, 96(SP)
+	VMOVUPS      Y4, 128(SP)
+	VMOVUPS      Y5, 160(SP)
+	VMOVUPS      Y6, 192(SP)
+	VMOVUPS      Y7, 224(SP)
+	MOVQ         q_base+32(FP), R9
+	LEAQ         (R9)(SI*2), R9
+	MOVQ         CX, R10
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         vectors+88(FP), R11
+
+row2Half1:
+	VMOVUPS      32(R9), Y8
+	VMOVUPS      96(R9), Y9
+	VMOVUPS      32(R9)(SI*1), Y10
+	VMOVUPS      96(R9)(SI*1), Y11
+	MOVWLZX      (R10), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R10), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y0
+	VFMADD231PS  Y13, Y10, Y1
+	VPMOVSXBD    26(R10), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y0
+	VFMADD231PS  Y13, Y11, Y1
+	MOVWLZX      (R10)(DI*1), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R10)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y2
+	VFMADD231PS  Y13, Y10, Y3
+	VPMOVSXBD    26(R10)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	MOVWLZX      (R10)(DI*2), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R10)(DI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y4
+	VFMADD231PS  Y13, Y10, Y5
+	VPMOVSXBD    26(R10)(DI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y4
+	VFMADD231PS  Y13, Y11, Y5
+	MOVWLZX      (R10)(R8*1), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R10)(R8*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y6
+	VFMADD231PS  Y13, Y10, Y7
+	VPMOVSXBD    26(R10)(R8*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y6
+	VFMADD231PS  Y8, Y11, Y7
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x22, R10
+	SUBQ         $0x02, R11
+	JNZ          row2Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)(DX*2)
+	VEXTRACTF128 $0x01, Y1, (AX)(BX*1)
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(DI*4), CX
+	SUBQ         $0x04, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2AddQ8_04(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ vectors+88(FP), SI
+
+beginRows0Run2:
+	CMPQ    SI, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS 32(AX)(BX*1), Y5
+	VMOVUPS 64(AX)(BX*1), Y6
+	VMOVUPS 96(AX)(BX*1), Y7
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run2:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	MOVWLZX      (R8), R12
+	VMOVD        R12, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Y8
+	VPMOVSXBD    2(R8), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VPMOVSXBD    10(R8), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y10
+	VPMOVSXBD    18(R8), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VPMOVSXBD    26(R8), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y12
+	VBROADCASTSS (DI), Y8
+	VFMADD231PS  Y9, Y8, Y0
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y11, Y8, Y2
+	VFMADD231PS  Y12, Y8, Y3
+	VBROADCASTSS (DI)(DX*1), Y8
+	VFMADD231PS  Y9, Y8, Y4
+	VFMADD231PS  Y10, Y8, Y5
+	VFMADD231PS  Y11, Y8, Y6
+	VFMADD231PS  Y12, Y8, Y7
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, (AX)(BX*1)
+	VMOVUPS      Y5, 32(AX)(BX*1)
+	VMOVUPS      Y6, 64(AX)(BX*1)
+	VMOVUPS      Y7, 96(AX)(BX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000022, CX
+	SUBQ         $0x02, SI
+	JMP          beginRows0Run2
+
+endRows0Run2:
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	LEAQ (AX)(BX*2), AX
+	MOVQ vectors+88(FP), SI
+
+beginRows2Run2:
+	CMPQ    SI, $0x02
+	JLT     endRows2Run2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS 32(AX)(BX*1), Y5
+	VMOVUPS 64(AX)(BX*1), Y6
+	VMOVUPS 96(AX)(BX*1), Y7
+	MOVQ    w_base+24(FP), DI
+	LEAQ    (DI)(DX*2), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+
+positionRows2Run2:
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Y8
+	VPMOVSXBD    2(R8), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VPMOVSXBD    10(R8), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y10
+	VPMOVSXBD    18(R8), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VPMOVSXBD    26(R8), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y12
+	VBROADCASTSS (DI), Y8
+	VFMADD231PS  Y9, Y8, Y0
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y11, Y8, Y2
+	VFMADD231PS  Y12, Y8, Y3
+	VBROADCASTSS (DI)(DX*1), Y8
+	VFMADD231PS  Y9, Y8, Y4
+	VFMADD231PS  Y10, Y8, Y5
+	VFMADD231PS  Y11, Y8, Y6
+	VFMADD231PS  Y12, Y8, Y7
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows2Run2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, (AX)(BX*1)
+	VMOVUPS      Y5, 32(AX)(BX*1)
+	VMOVUPS      Y6, 64(AX)(BX*1)
+	VMOVUPS      Y7, 96(AX)(BX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000022, CX
+	SUBQ         $0x02, SI
+	JMP          beginRows2Run2
+
+endRows2Run2:
+	VZEROUPPER
+	RET
+
+// func avx2DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotsQ8_02(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
+	LEAQ (SI)(SI*2), DI
+
+keys:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, SI, R10
+	LEAQ   (R9)(R10*1), R10
+	MOVQ   vectors+88(FP), R11
+
+row0Half0:
+	VMOVUPS      (R8), Y8
+	VMOVUPS      64(R8), Y9
+	VMOVUPS      (R8)(BX*1), Y10
+	VMOVUPS      64(R8)(BX*1), Y11
+	MOVWLZX      (R9), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	PREFETCHT1   (R10)
+	VPMOVSXBD    2(R9), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y0
+	VFMADD231PS  Y13, Y10, Y1
+	VPMOVSXBD    18(R9), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y0
+	VFMADD231PS  Y13, Y11, Y1
+	MOVWLZX      (R9)(SI*1), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	PREFETCHT1   (R10)(SI*1)
+	VPMOVSXBD    2(R9)(SI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y2
+	VFMADD231PS  Y13, Y10, Y3
+	VPMOVSXBD    18(R9)(SI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	MOVWLZX      (R9)(SI*2), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	PREFETCHT1   (R10)(SI*2)
+	VPMOVSXBD    2(R9)(SI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y4
+	VFMADD231PS  Y13, Y10, Y5
+	VPMOVSXBD    18(R9)(SI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y4
+	VFMADD231PS  Y13, Y11, Y5
+	MOVWLZX      (R9)(DI*1), R12
+	VMOVD        R12, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	PREFETCHT1   (R10)(DI*1)
+	VPMOVSXBD    2(R9)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y6
+	VFMADD231PS  Y13, Y10, Y7
+	VPMOVSXBD    18(R9)(DI*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y6
+	VFMADD231PS  Y8, Y11, Y7
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x22, R10
+	ADDQ         $0x22, R9
+	SUBQ         $0x02, R11
+	JNZ          row0Half0
+	VMOVUPS      Y0, (SP)
+	VMOVUPS      Y1, 32(SP)
+	VMOVUPS      Y2, 64(SP)
+	VMOVUPS      Y3, 96(SP)
+	VMOVUPS      Y4, 128(SP)
+	VMOVUPS      Y5, 160(SP)
+	VMOVUPS      Y6, 192(SP)
+	VMOVUPS      Y7, 224(SP)
+	MOVQ         q_base+32(FP), R8
+	MOVQ         CX, R9
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         vectors+88(FP), R10
+
+row0Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      96(R8), Y9
+	VMOVUPS      32(R8)(BX*1), Y10
+	VMOVUPS      96(R8)(BX*1), Y11
+	MOVWLZX      (R9), R11
+	VMOVD        R11, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R9), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y0
+	VFMADD231PS  Y13, Y10, Y1
+	VPMOVSXBD    26(R9), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y0
+	VFMADD231PS  Y13, Y11, Y1
+	MOVWLZX      (R9)(SI*1), R11
+	VMOVD        R11, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R9)(SI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y2
+	VFMADD231PS  Y13, Y10, Y3
+	VPMOVSXBD    26(R9)(SI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	MOVWLZX      (R9)(SI*2), R11
+	VMOVD        R11, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R9)(SI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y4
+	VFMADD231PS  Y13, Y10, Y5
+	VPMOVSXBD    26(R9)(SI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y4
+	VFMADD231PS  Y13, Y11, Y5
+	MOVWLZX      (R9)(DI*1), R11
+	VMOVD        R11, X12
+	VCVTPH2PS    X12, X12
+	VBROADCASTSS X12, Y12
+	VPMOVSXBD    10(R9)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y6
+	VFMADD231PS  Y13, Y10, Y7
+	VPMOVSXBD    26(R9)(DI*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y6
+	VFMADD231PS  Y8, Y11, Y7
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x22, R9
+	SUBQ         $0x02, R10
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2AddQ8_02(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ vectors+88(FP), SI
+
+beginRows0Run2:
+	CMPQ    SI, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS 32(AX)(BX*1), Y5
+	VMOVUPS 64(AX)(BX*1), Y6
+	VMOVUPS 96(AX)(BX*1), Y7
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run2:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	MOVWLZX      (R8), R12
+	VMOVD        R12, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Y8
+	VPMOVSXBD    2(R8), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VPMOVSXBD    10(R8), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y10
+	VPMOVSXBD    18(R8), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VPMOVSXBD    26(R8), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y12
+	VBROADCASTSS (DI), Y8
+	VFMADD231PS  Y9, Y8, Y0
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y11, Y8, Y2
+	VFMADD231PS  Y12, Y8, Y3
+	VBROADCASTSS (DI)(DX*1), Y8
+	VFMADD231PS  Y9, Y8, Y4
+	VFMADD231PS  Y10, Y8, Y5
+	VFMADD231PS  Y11, Y8, Y6
+	VFMADD231PS  Y12, Y8, Y7
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, (AX)(BX*1)
+	VMOVUPS      Y5, 32(AX)(BX*1)
+	VMOVUPS      Y6, 64(AX)(BX*1)
+	VMOVUPS      Y7, 96(AX)(BX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000022, CX
+	SUBQ         $0x02, SI
+	JMP          beginRows0Run2
+
+endRows0Run2:
+	VZEROUPPER
+	RET
+
+// func avx2DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotsQ8_01(SB), NOSPLIT, $256-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ kStride+80(FP), DX
+	LEAQ (DX)(DX*2), BX
+
+keys:
+	MOVQ   q_base+32(FP), SI
+	MOVQ   CX, DI
+	LEAQ   (DI)(DX*4), R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	IMUL3Q $0x20, DX, R9
+	LEAQ   (DI)(R9*1), R10
+	LEAQ   (R8)(R9*1), R9
+	MOVQ   vectors+88(FP), R11
+
+row0Half0:
+	VMOVUPS      (SI), Y8
+	VMOVUPS      64(SI), Y9
+	MOVWLZX      (DI), R12
+	VMOVD        R12, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	PREFETCHT1   (R10)
+	VPMOVSXBD    2(DI), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPMOVSXBD    18(DI), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y0
+	MOVWLZX      (DI)(DX*1), R12
+	VMOVD        R12, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	PREFETCHT1   (R10)(DX*1)
+	VPMOVSXBD    2(DI)(DX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y2
+	VPMOVSXBD    18(DI)(DX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y2
+	MOVWLZX      (DI)(DX*2), R12
+	VMOVD        R12, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	PREFETCHT1   (R10)(DX*2)
+	VPMOVSXBD    2(DI)(DX*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y4
+	VPMOVSXBD    18(DI)(DX*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y4
+	MOVWLZX      (DI)(BX*1), R12
+	VMOVD        R12, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	PREFETCHT1   (R10)(BX*1)
+	VPMOVSXBD    2(DI)(BX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y6
+	VPMOVSXBD    18(DI)(BX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y6
+	MOVWLZX      (R8), R12
+	VMOVD        R12, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	PREFETCHT1   (R9)
+	VPMOVSXBD    2(R8), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VPMOVSXBD    18(R8), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y1
+	MOVWLZX      (R8)(DX*1), R12
+	VMOVD        R12, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	PREFETCHT1   (R9)(DX*1)
+	VPMOVSXBD    2(R8)(DX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y3
+	VPMOVSXBD    18(R8)(DX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y3
+	MOVWLZX      (R8)(DX*2), R12
+	VMOVD        R12, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	PREFETCHT1   (R9)(DX*2)
+	VPMOVSXBD    2(R8)(DX*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y5
+	VPMOVSXBD    18(R8)(DX*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y5
+	MOVWLZX      (R8)(BX*1), R12
+	VMOVD        R12, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	PREFETCHT1   (R9)(BX*1)
+	VPMOVSXBD    2(R8)(BX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y7
+	VPMOVSXBD    18(R8)(BX*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x22, R10
+	ADDQ         $0x22, R9
+	ADDQ         $0x22, DI
+	ADDQ         $0x22, R8
+	SUBQ         $0x02, R11
+	JNZ          row0Half0
+	VMOVUPS      Y0, (SP)
+	VMOVUPS      Y1, 32(SP)
+	VMOVUPS      Y2, 64(SP)
+	VMOVUPS      Y3, 96(SP)
+	VMOVUPS      Y4, 128(SP)
+	VMOVUPS      Y5, 160(SP)
+	VMOVUPS      Y6, 192(SP)
+	VMOVUPS      Y7, 224(SP)
+	MOVQ         q_base+32(FP), SI
+	MOVQ         CX, DI
+	LEAQ         (DI)(DX*4), R8
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         vectors+88(FP), R9
+
+row0Half1:
+	VMOVUPS      32(SI), Y8
+	VMOVUPS      96(SI), Y9
+	MOVWLZX      (DI), R10
+	VMOVD        R10, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	VPMOVSXBD    10(DI), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPMOVSXBD    26(DI), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y0
+	MOVWLZX      (DI)(DX*1), R10
+	VMOVD        R10, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	VPMOVSXBD    10(DI)(DX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y2
+	VPMOVSXBD    26(DI)(DX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y2
+	MOVWLZX      (DI)(DX*2), R10
+	VMOVD        R10, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	VPMOVSXBD    10(DI)(DX*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y4
+	VPMOVSXBD    26(DI)(DX*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y4
+	MOVWLZX      (DI)(BX*1), R10
+	VMOVD        R10, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	VPMOVSXBD    10(DI)(BX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y6
+	VPMOVSXBD    26(DI)(BX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y6
+	MOVWLZX      (R8), R10
+	VMOVD        R10, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	VPMOVSXBD    10(R8), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VPMOVSXBD    26(R8), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y1
+	MOVWLZX      (R8)(DX*1), R10
+	VMOVD        R10, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	VPMOVSXBD    10(R8)(DX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y3
+	VPMOVSXBD    26(R8)(DX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y3
+	MOVWLZX      (R8)(DX*2), R10
+	VMOVD        R10, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	VPMOVSXBD    10(R8)(DX*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y5
+	VPMOVSXBD    26(R8)(DX*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y9, Y5
+	MOVWLZX      (R8)(BX*1), R10
+	VMOVD        R10, X10
+	VCVTPH2PS    X10, X10
+	VBROADCASTSS X10, Y10
+	VPMOVSXBD    10(R8)(BX*1), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y7
+	VPMOVSXBD    26(R8)(BX*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x22, DI
+	ADDQ         $0x22, R8
+	SUBQ         $0x02, R9
+	JNZ          row0Half1
+	VADDPS       (SP), Y0, Y0
+	VADDPS       32(SP), Y1, Y1
+	VADDPS       64(SP), Y2, Y2
+	VADDPS       96(SP), Y3, Y3
+	VADDPS       128(SP), Y4, Y4
+	VADDPS       160(SP), Y5, Y5
+	VADDPS       192(SP), Y6, Y6
+	VADDPS       224(SP), Y7, Y7
+	VPERM2F128   $0x20, Y1, Y0, Y8
+	VPERM2F128   $0x31, Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x20, Y3, Y2, Y0
+	VPERM2F128   $0x31, Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y2
+	VPERM2F128   $0x31, Y7, Y6, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y0, Y8, Y3
+	VUNPCKHPD    Y0, Y8, Y0
+	VADDPS       Y0, Y3, Y3
+	VUNPCKLPD    Y2, Y1, Y0
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y3, Y1
+	VSHUFPS      $0xdd, Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VBROADCASTSS scale+104(FP), Y0
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         $0x20, AX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	SUBQ         $0x08, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx2AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2AddQ8_01(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+
+beginRows0Run4:
+	CMPQ    DX, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS 128(AX), Y4
+	VMOVUPS 160(AX), Y5
+	VMOVUPS 192(AX), Y6
+	VMOVUPS 224(AX), Y7
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run4:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
+	MOVWLZX      (SI), R10
+	VMOVD        R10, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Y8
+	VPMOVSXBD    2(SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VPMOVSXBD    10(SI), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y10
+	VPMOVSXBD    18(SI), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VPMOVSXBD    26(SI), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y12
+	MOVWLZX      34(SI), R10
+	VMOVD        R10, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Y8
+	VPMOVSXBD    36(SI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y8, Y13, Y13
+	VPMOVSXBD    44(SI), Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       Y8, Y14, Y14
+	VPMOVSXBD    52(SI), Y15
+	VCVTDQ2PS    Y15, Y15
+	VMULPS       Y8, Y15, Y15
+	VPMOVSXBD    60(SI), Y16
+	VCVTDQ2PS    Y16, Y16
+	VMULPS       Y8, Y16, Y16
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  Y9, Y8, Y0
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y11, Y8, Y2
+	VFMADD231PS  Y12, Y8, Y3
+	VFMADD231PS  Y13, Y8, Y4
+	VFMADD231PS  Y14, Y8, Y5
+	VFMADD231PS  Y15, Y8, Y6
+	VFMADD231PS  Y16, Y8, Y7
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run4
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, 128(AX)
+	VMOVUPS      Y5, 160(AX)
+	VMOVUPS      Y6, 192(AX)
+	VMOVUPS      Y7, 224(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000044, CX
+	SUBQ         $0x04, DX
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    DX, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run2:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	MOVWLZX      (SI), R10
+	VMOVD        R10, X4
+	VCVTPH2PS    X4, X4
+	VBROADCASTSS X4, Y4
+	VPMOVSXBD    2(SI), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VPMOVSXBD    10(SI), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VPMOVSXBD    18(SI), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VPMOVSXBD    26(SI), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS (BX), Y4
+	VFMADD231PS  Y5, Y4, Y0
+	VFMADD231PS  Y6, Y4, Y1
+	VFMADD231PS  Y7, Y4, Y2
+	VFMADD231PS  Y8, Y4, Y3
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000022, CX
+	SUBQ         $0x02, DX
+	JMP          beginRows0Run2
+
+endRows0Run2:
+	VZEROUPPER
+	RET
+
+// func avx2LoadQ8_0(dst []float32, width int, src []byte, stride int, rows int, n int)
+// Requires: AVX, AVX2, F16C, MMX+
+TEXT ·avx2LoadQ8_0(SB), NOSPLIT, $0-80
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   width+24(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   src_base+32(FP), DX
+	MOVQ   stride+56(FP), BX
+	MOVQ   rows+64(FP), SI
+	IMUL3Q $0x20, BX, DI
+
+row:
+	MOVQ DX, R8
+	MOVQ AX, R9
+	MOVQ n+72(FP), R10
+
+block:
+	PREFETCHT1   (R8)(DI*1)
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Y0
+	VPMOVSXBD    2(R8), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VPMOVSXBD    10(R8), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R9)
+	VPMOVSXBD    18(R8), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 64(R9)
+	VPMOVSXBD    26(R8), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 96(R9)
+	ADDQ         $0x22, R8
+	ADDQ         $0x00000080, R9
+	SUBQ         $0x20, R10
+	JNZ          block
+	ADDQ         BX, DX
+	ADDQ         CX, AX
+	DECQ         SI
+	JNZ          row
 	VZEROUPPER
 	RET
 
@@ -1285,153 +4539,3 @@ DATA all7fffffff<>+52(SB)/4, $0x7fffffff
 DATA all7fffffff<>+56(SB)/4, $0x7fffffff
 DATA all7fffffff<>+60(SB)/4, $0x7fffffff
 GLOBL all7fffffff<>(SB), RODATA|NOPTR, $64
-
-// func avx2LoadF32(dst []float32, width int, src []byte, stride int, rows int, n int)
-// Requires: AVX, MMX+
-TEXT ·avx2LoadF32(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x10, BX, DI
-
-row:
-	MOVQ DX, R8
-	MOVQ AX, R9
-	MOVQ n+72(FP), R10
-
-block:
-	PREFETCHT0 (R8)(DI*1)
-	VMOVUPS    (R8), Y0
-	VMOVUPS    Y0, (R9)
-	VMOVUPS    32(R8), Y0
-	VMOVUPS    Y0, 32(R9)
-	ADDQ       $0x40, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x10, R10
-	JNZ        block
-	ADDQ       BX, DX
-	ADDQ       CX, AX
-	DECQ       SI
-	JNZ        row
-	VZEROUPPER
-	RET
-
-// func avx2LoadF16(dst []float32, width int, src []byte, stride int, rows int, n int)
-// Requires: AVX, F16C, MMX+
-TEXT ·avx2LoadF16(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x10, BX, DI
-
-row:
-	MOVQ DX, R8
-	MOVQ AX, R9
-	MOVQ n+72(FP), R10
-
-block:
-	PREFETCHT0 (R8)(DI*1)
-	VCVTPH2PS  (R8), Y0
-	VMOVUPS    Y0, (R9)
-	VCVTPH2PS  16(R8), Y0
-	VMOVUPS    Y0, 32(R9)
-	ADDQ       $0x20, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x10, R10
-	JNZ        block
-	ADDQ       BX, DX
-	ADDQ       CX, AX
-	DECQ       SI
-	JNZ        row
-	VZEROUPPER
-	RET
-
-// func avx2LoadBF16(dst []float32, width int, src []byte, stride int, rows int, n int)
-// Requires: AVX, AVX2, MMX+
-TEXT ·avx2LoadBF16(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x10, BX, DI
-
-row:
-	MOVQ DX, R8
-	MOVQ AX, R9
-	MOVQ n+72(FP), R10
-
-block:
-	PREFETCHT0 (R8)(DI*1)
-	VPMOVZXWD  (R8), Y0
-	VPSLLD     $0x10, Y0, Y0
-	VMOVUPS    Y0, (R9)
-	VPMOVZXWD  16(R8), Y0
-	VPSLLD     $0x10, Y0, Y0
-	VMOVUPS    Y0, 32(R9)
-	ADDQ       $0x20, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x10, R10
-	JNZ        block
-	ADDQ       BX, DX
-	ADDQ       CX, AX
-	DECQ       SI
-	JNZ        row
-	VZEROUPPER
-	RET
-
-// func avx2LoadQ8_0(dst []float32, width int, src []byte, stride int, rows int, n int)
-// Requires: AVX, AVX2, F16C, MMX+
-TEXT ·avx2LoadQ8_0(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x10, BX, DI
-
-row:
-	MOVQ DX, R8
-	MOVQ AX, R9
-	MOVQ n+72(FP), R10
-
-block:
-	PREFETCHT0   (R8)(DI*1)
-	MOVWLZX      (R8), R11
-	VMOVD        R11, X0
-	VCVTPH2PS    X0, X0
-	VBROADCASTSS X0, Y0
-	VPMOVSXBD    2(R8), Y1
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R9)
-	VPMOVSXBD    10(R8), Y1
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	VPMOVSXBD    18(R8), Y1
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 64(R9)
-	VPMOVSXBD    26(R8), Y1
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 96(R9)
-	ADDQ         $0x22, R8
-	ADDQ         $0x00000080, R9
-	SUBQ         $0x20, R10
-	JNZ          block
-	ADDQ         BX, DX
-	ADDQ         CX, AX
-	DECQ         SI
-	JNZ          row
-	VZEROUPPER
-	RET

@@ -4,22 +4,23 @@
 
 #include "textflag.h"
 
-// func avx512Dots4(dst []float32, stride int, q []float32, k []float32, vectors int, keys int, scale float32)
+// func avx512DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512Dots4(SB), NOSPLIT, $0-100
+TEXT ·avx512DotsF324(SB), NOSPLIT, $0-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), SI
+	MOVQ vectors+88(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+88(FP), R8
+	MOVQ kStride+80(FP), R8
+	LEAQ (R8)(R8*2), R9
 
 keys:
-	MOVQ   q_base+32(FP), R9
-	MOVQ   CX, R10
+	MOVQ   q_base+32(FP), R10
+	MOVQ   CX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -36,36 +37,36 @@ keys:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   vectors+80(FP), R11
+	MOVQ   vectors+88(FP), R12
 
 row0Half0:
-	VMOVUPS       (R9), Z16
-	VMOVUPS       (R9)(SI*1), Z17
-	VMOVUPS       (R9)(SI*2), Z18
-	VMOVUPS       (R9)(DI*1), Z19
-	VMOVUPS       (R10), Z20
+	VMOVUPS       (R10), Z16
+	VMOVUPS       (R10)(SI*1), Z17
+	VMOVUPS       (R10)(SI*2), Z18
+	VMOVUPS       (R10)(DI*1), Z19
+	VMOVUPS       (R11), Z20
 	VFMADD231PS   Z20, Z16, Z0
 	VFMADD231PS   Z20, Z17, Z1
 	VFMADD231PS   Z20, Z18, Z2
 	VFMADD231PS   Z20, Z19, Z3
-	VMOVUPS       (R10)(SI*1), Z20
+	VMOVUPS       (R11)(R8*1), Z20
 	VFMADD231PS   Z20, Z16, Z4
 	VFMADD231PS   Z20, Z17, Z5
 	VFMADD231PS   Z20, Z18, Z6
 	VFMADD231PS   Z20, Z19, Z7
-	VMOVUPS       (R10)(SI*2), Z20
+	VMOVUPS       (R11)(R8*2), Z20
 	VFMADD231PS   Z20, Z16, Z8
 	VFMADD231PS   Z20, Z17, Z9
 	VFMADD231PS   Z20, Z18, Z10
 	VFMADD231PS   Z20, Z19, Z11
-	VMOVUPS       (R10)(DI*1), Z20
+	VMOVUPS       (R11)(R9*1), Z20
 	VFMADD231PS   Z20, Z16, Z12
 	VFMADD231PS   Z20, Z17, Z13
 	VFMADD231PS   Z20, Z18, Z14
 	VFMADD231PS   Z20, Z19, Z15
-	ADDQ          $0x40, R9
-	ADDQ          $0x40, R10
-	DECQ          R11
+	ADDQ          $0x00000040, R10
+	ADDQ          $0x40, R11
+	SUBQ          $0x01, R12
 	JNZ           row0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
@@ -112,35 +113,35 @@ row0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+96(FP), Z16
+	VBROADCASTSS  scale+104(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF32X4 $0x00, Z17, (AX)
 	VEXTRACTF32X4 $0x01, Z17, (AX)(DX*1)
 	VEXTRACTF32X4 $0x02, Z17, (AX)(DX*2)
 	VEXTRACTF32X4 $0x03, Z17, (AX)(BX*1)
 	ADDQ          $0x10, AX
-	LEAQ          (CX)(SI*4), CX
-	SUBQ          $0x04, R8
+	LEAQ          (CX)(R8*4), CX
+	SUBQ          $0x04, keys+96(FP)
 	JNZ           keys
 	VZEROUPPER
 	RET
 
-// func avx512Add4(dst []float32, w []float32, stride int, v []float32, vectors int, n int)
+// func avx512AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
 // Requires: AVX, AVX512F
-TEXT ·avx512Add4(SB), NOSPLIT, $0-96
+TEXT ·avx512AddF324(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), SI
+	MOVQ vectors+88(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+80(FP), R8
+	MOVQ vectors+88(FP), R8
 
-run4:
+beginRows0Run4:
 	CMPQ    R8, $0x04
-	JLT     after4
+	JLT     endRows0Run4
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -159,9 +160,10 @@ run4:
 	VMOVUPS 192(AX)(DI*1), Z15
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+88(FP), R11
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
 
-position4:
+positionRows0Run4:
 	VMOVUPS      (R10), Z16
 	VMOVUPS      64(R10), Z17
 	VMOVUPS      128(R10), Z18
@@ -187,9 +189,9 @@ position4:
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
 	ADDQ         $0x04, R9
-	ADDQ         SI, R10
+	ADDQ         R12, R10
 	DECQ         R11
-	JNZ          position4
+	JNZ          positionRows0Run4
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -209,12 +211,12 @@ position4:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x04, R8
-	JMP          run4
+	JMP          beginRows0Run4
 
-after4:
-run2:
+endRows0Run4:
+beginRows0Run2:
 	CMPQ    R8, $0x02
-	JLT     after2
+	JLT     endRows0Run2
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS (AX)(SI*1), Z2
@@ -225,9 +227,10 @@ run2:
 	VMOVUPS 64(AX)(DI*1), Z7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+88(FP), R11
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
 
-position2:
+positionRows0Run2:
 	VMOVUPS      (R10), Z8
 	VMOVUPS      64(R10), Z9
 	VBROADCASTSS (R9), Z10
@@ -243,9 +246,9 @@ position2:
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x04, R9
-	ADDQ         SI, R10
+	ADDQ         R12, R10
 	DECQ         R11
-	JNZ          position2
+	JNZ          positionRows0Run2
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, (AX)(SI*1)
@@ -257,21 +260,22 @@ position2:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
 	SUBQ         $0x02, R8
-	JMP          run2
+	JMP          beginRows0Run2
 
-after2:
-run1:
+endRows0Run2:
+beginRows0Run1:
 	CMPQ    R8, $0x01
-	JLT     after1
+	JLT     endRows0Run1
 	VMOVUPS (AX), Z0
 	VMOVUPS (AX)(SI*1), Z1
 	VMOVUPS (AX)(SI*2), Z2
 	VMOVUPS (AX)(DI*1), Z3
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+88(FP), R11
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
 
-position1:
+positionRows0Run1:
 	VMOVUPS      (R10), Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -282,9 +286,9 @@ position1:
 	VBROADCASTSS (R9)(BX*1), Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x04, R9
-	ADDQ         SI, R10
+	ADDQ         R12, R10
 	DECQ         R11
-	JNZ          position1
+	JNZ          positionRows0Run1
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(SI*1)
 	VMOVUPS      Z2, (AX)(SI*2)
@@ -292,29 +296,30 @@ position1:
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x01, R8
-	JMP          run1
+	JMP          beginRows0Run1
 
-after1:
+endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512Dots2(dst []float32, stride int, q []float32, k []float32, vectors int, keys int, scale float32)
+// func avx512DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512Dots2(SB), NOSPLIT, $0-100
+TEXT ·avx512DotsF322(SB), NOSPLIT, $0-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), BX
+	MOVQ vectors+88(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ keys+88(FP), DI
+	MOVQ kStride+80(FP), SI
+	LEAQ (SI)(SI*2), DI
 
 keys:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
-	LEAQ   (R9)(BX*4), R10
+	LEAQ   (R9)(SI*4), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -331,7 +336,7 @@ keys:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   vectors+80(FP), R11
+	MOVQ   vectors+88(FP), R11
 
 row0Half0:
 	VMOVUPS       (R8), Z16
@@ -339,31 +344,31 @@ row0Half0:
 	VMOVUPS       (R9), Z18
 	VFMADD231PS   Z18, Z16, Z0
 	VFMADD231PS   Z18, Z17, Z2
-	VMOVUPS       (R9)(BX*1), Z18
+	VMOVUPS       (R9)(SI*1), Z18
 	VFMADD231PS   Z18, Z16, Z4
 	VFMADD231PS   Z18, Z17, Z6
-	VMOVUPS       (R9)(BX*2), Z18
+	VMOVUPS       (R9)(SI*2), Z18
 	VFMADD231PS   Z18, Z16, Z8
 	VFMADD231PS   Z18, Z17, Z10
-	VMOVUPS       (R9)(SI*1), Z18
+	VMOVUPS       (R9)(DI*1), Z18
 	VFMADD231PS   Z18, Z16, Z12
 	VFMADD231PS   Z18, Z17, Z14
 	VMOVUPS       (R10), Z18
 	VFMADD231PS   Z18, Z16, Z1
 	VFMADD231PS   Z18, Z17, Z3
-	VMOVUPS       (R10)(BX*1), Z18
+	VMOVUPS       (R10)(SI*1), Z18
 	VFMADD231PS   Z18, Z16, Z5
 	VFMADD231PS   Z18, Z17, Z7
-	VMOVUPS       (R10)(BX*2), Z18
+	VMOVUPS       (R10)(SI*2), Z18
 	VFMADD231PS   Z18, Z16, Z9
 	VFMADD231PS   Z18, Z17, Z11
-	VMOVUPS       (R10)(SI*1), Z18
+	VMOVUPS       (R10)(DI*1), Z18
 	VFMADD231PS   Z18, Z16, Z13
 	VFMADD231PS   Z18, Z17, Z15
-	ADDQ          $0x40, R8
+	ADDQ          $0x00000040, R8
 	ADDQ          $0x40, R9
 	ADDQ          $0x40, R10
-	DECQ          R11
+	SUBQ          $0x01, R11
 	JNZ           row0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
@@ -410,34 +415,34 @@ row0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+96(FP), Z16
+	VBROADCASTSS  scale+104(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF64X4 $0x00, Z17, (AX)
 	VEXTRACTF64X4 $0x01, Z17, (AX)(DX*1)
 	ADDQ          $0x20, AX
-	LEAQ          (CX)(BX*4), CX
-	LEAQ          (CX)(BX*4), CX
-	SUBQ          $0x08, DI
+	LEAQ          (CX)(SI*4), CX
+	LEAQ          (CX)(SI*4), CX
+	SUBQ          $0x08, keys+96(FP)
 	JNZ           keys
 	VZEROUPPER
 	RET
 
-// func avx512Add2(dst []float32, w []float32, stride int, v []float32, vectors int, n int)
+// func avx512AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
 // Requires: AVX, AVX512F
-TEXT ·avx512Add2(SB), NOSPLIT, $0-96
+TEXT ·avx512AddF322(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), BX
+	MOVQ vectors+88(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+80(FP), SI
+	MOVQ vectors+88(FP), SI
 
-run8:
+beginRows0Run8:
 	CMPQ    SI, $0x08
-	JLT     after8
+	JLT     endRows0Run8
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -456,9 +461,10 @@ run8:
 	VMOVUPS 448(AX)(BX*1), Z15
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+88(FP), R9
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
 
-position8:
+positionRows0Run8:
 	VMOVUPS      (R8), Z16
 	VMOVUPS      64(R8), Z17
 	VMOVUPS      128(R8), Z18
@@ -486,9 +492,9 @@ position8:
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
 	ADDQ         $0x04, DI
-	ADDQ         BX, R8
+	ADDQ         R10, R8
 	DECQ         R9
-	JNZ          position8
+	JNZ          positionRows0Run8
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -508,12 +514,12 @@ position8:
 	ADDQ         $0x00000200, AX
 	ADDQ         $0x00000200, CX
 	SUBQ         $0x08, SI
-	JMP          run8
+	JMP          beginRows0Run8
 
-after8:
-run4:
+endRows0Run8:
+beginRows0Run4:
 	CMPQ    SI, $0x04
-	JLT     after4
+	JLT     endRows0Run4
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -524,9 +530,10 @@ run4:
 	VMOVUPS 192(AX)(BX*1), Z7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+88(FP), R9
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
 
-position4:
+positionRows0Run4:
 	VMOVUPS      (R8), Z8
 	VMOVUPS      64(R8), Z9
 	VMOVUPS      128(R8), Z10
@@ -542,9 +549,9 @@ position4:
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
 	ADDQ         $0x04, DI
-	ADDQ         BX, R8
+	ADDQ         R10, R8
 	DECQ         R9
-	JNZ          position4
+	JNZ          positionRows0Run4
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -556,21 +563,22 @@ position4:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x04, SI
-	JMP          run4
+	JMP          beginRows0Run4
 
-after4:
-run2:
+endRows0Run4:
+beginRows0Run2:
 	CMPQ    SI, $0x02
-	JLT     after2
+	JLT     endRows0Run2
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS (AX)(BX*1), Z2
 	VMOVUPS 64(AX)(BX*1), Z3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+88(FP), R9
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
 
-position2:
+positionRows0Run2:
 	VMOVUPS      (R8), Z4
 	VMOVUPS      64(R8), Z5
 	VBROADCASTSS (DI), Z6
@@ -580,9 +588,9 @@ position2:
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x04, DI
-	ADDQ         BX, R8
+	ADDQ         R10, R8
 	DECQ         R9
-	JNZ          position2
+	JNZ          positionRows0Run2
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, (AX)(BX*1)
@@ -590,58 +598,60 @@ position2:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
 	SUBQ         $0x02, SI
-	JMP          run2
+	JMP          beginRows0Run2
 
-after2:
-run1:
+endRows0Run2:
+beginRows0Run1:
 	CMPQ    SI, $0x01
-	JLT     after1
+	JLT     endRows0Run1
 	VMOVUPS (AX), Z0
 	VMOVUPS (AX)(BX*1), Z1
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+88(FP), R9
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
 
-position1:
+positionRows0Run1:
 	VMOVUPS      (R8), Z2
 	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS (DI)(DX*1), Z3
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x04, DI
-	ADDQ         BX, R8
+	ADDQ         R10, R8
 	DECQ         R9
-	JNZ          position1
+	JNZ          positionRows0Run1
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(BX*1)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x01, SI
-	JMP          run1
+	JMP          beginRows0Run1
 
-after1:
+endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512Dots1(dst []float32, stride int, q []float32, k []float32, vectors int, keys int, scale float32)
+// func avx512DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512Dots1(SB), NOSPLIT, $0-100
+TEXT ·avx512DotsF321(SB), NOSPLIT, $0-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+80(FP), DX
+	MOVQ vectors+88(FP), DX
 	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+88(FP), SI
 
 keys:
-	MOVQ   q_base+32(FP), DI
-	MOVQ   CX, R8
+	MOVQ   q_base+32(FP), SI
+	MOVQ   CX, DI
+	LEAQ   (DI)(DX*4), R8
 	LEAQ   (R8)(DX*4), R9
 	LEAQ   (R9)(DX*4), R10
-	LEAQ   (R10)(DX*4), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -658,32 +668,48 @@ keys:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   vectors+80(FP), R12
+	MOVQ   vectors+88(FP), R11
 
 row0Half0:
-	VMOVUPS      (DI), Z16
-	VFMADD231PS  (R8), Z16, Z0
-	VFMADD231PS  (R8)(DX*1), Z16, Z4
-	VFMADD231PS  (R8)(DX*2), Z16, Z8
-	VFMADD231PS  (R8)(BX*1), Z16, Z12
-	VFMADD231PS  (R9), Z16, Z1
-	VFMADD231PS  (R9)(DX*1), Z16, Z5
-	VFMADD231PS  (R9)(DX*2), Z16, Z9
-	VFMADD231PS  (R9)(BX*1), Z16, Z13
-	VFMADD231PS  (R10), Z16, Z2
-	VFMADD231PS  (R10)(DX*1), Z16, Z6
-	VFMADD231PS  (R10)(DX*2), Z16, Z10
-	VFMADD231PS  (R10)(BX*1), Z16, Z14
-	VFMADD231PS  (R11), Z16, Z3
-	VFMADD231PS  (R11)(DX*1), Z16, Z7
-	VFMADD231PS  (R11)(DX*2), Z16, Z11
-	VFMADD231PS  (R11)(BX*1), Z16, Z15
+	VMOVUPS      (SI), Z16
+	VMOVUPS      (DI), Z17
+	VFMADD231PS  Z17, Z16, Z0
+	VMOVUPS      (DI)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z4
+	VMOVUPS      (DI)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z8
+	VMOVUPS      (DI)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z12
+	VMOVUPS      (R8), Z17
+	VFMADD231PS  Z17, Z16, Z1
+	VMOVUPS      (R8)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z5
+	VMOVUPS      (R8)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z9
+	VMOVUPS      (R8)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z13
+	VMOVUPS      (R9), Z17
+	VFMADD231PS  Z17, Z16, Z2
+	VMOVUPS      (R9)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z6
+	VMOVUPS      (R9)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z10
+	VMOVUPS      (R9)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z14
+	VMOVUPS      (R10), Z17
+	VFMADD231PS  Z17, Z16, Z3
+	VMOVUPS      (R10)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z7
+	VMOVUPS      (R10)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z11
+	VMOVUPS      (R10)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z15
+	ADDQ         $0x00000040, SI
 	ADDQ         $0x40, DI
 	ADDQ         $0x40, R8
 	ADDQ         $0x40, R9
 	ADDQ         $0x40, R10
-	ADDQ         $0x40, R11
-	DECQ         R12
+	SUBQ         $0x01, R11
 	JNZ          row0Half0
 	VSHUFF32X4   $0x44, Z1, Z0, Z16
 	VSHUFF32X4   $0xee, Z1, Z0, Z17
@@ -730,7 +756,7 @@ row0Half0:
 	VSHUFPS      $0x88, Z16, Z19, Z17
 	VSHUFPS      $0xdd, Z16, Z19, Z16
 	VADDPS       Z16, Z17, Z17
-	VBROADCASTSS scale+96(FP), Z16
+	VBROADCASTSS scale+104(FP), Z16
 	VMULPS       Z16, Z17, Z17
 	VMOVUPS      Z17, (AX)
 	ADDQ         $0x40, AX
@@ -738,27 +764,27 @@ row0Half0:
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x10, SI
+	SUBQ         $0x10, keys+96(FP)
 	JNZ          keys
 	VZEROUPPER
 	RET
 
-// func avx512Add1(dst []float32, w []float32, stride int, v []float32, vectors int, n int)
+// func avx512AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
 // Requires: AVX, AVX512F
-TEXT ·avx512Add1(SB), NOSPLIT, $0-96
+TEXT ·avx512AddF321(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+80(FP), DX
+	MOVQ vectors+88(FP), DX
 	SHLQ $0x06, DX
-	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+80(FP), BX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
 
-run8:
-	CMPQ    BX, $0x08
-	JLT     after8
+beginRows0Run8:
+	CMPQ    DX, $0x08
+	JLT     endRows0Run8
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -767,20 +793,21 @@ run8:
 	VMOVUPS 320(AX), Z5
 	VMOVUPS 384(AX), Z6
 	VMOVUPS 448(AX), Z7
-	MOVQ    w_base+24(FP), SI
-	MOVQ    CX, DI
-	MOVQ    n+88(FP), R8
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
 
-position8:
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	VMOVUPS      128(DI), Z10
-	VMOVUPS      192(DI), Z11
-	VMOVUPS      256(DI), Z12
-	VMOVUPS      320(DI), Z13
-	VMOVUPS      384(DI), Z14
-	VMOVUPS      448(DI), Z15
-	VBROADCASTSS (SI), Z16
+positionRows0Run8:
+	VMOVUPS      (SI), Z8
+	VMOVUPS      64(SI), Z9
+	VMOVUPS      128(SI), Z10
+	VMOVUPS      192(SI), Z11
+	VMOVUPS      256(SI), Z12
+	VMOVUPS      320(SI), Z13
+	VMOVUPS      384(SI), Z14
+	VMOVUPS      448(SI), Z15
+	VBROADCASTSS (BX), Z16
 	VFMADD231PS  Z8, Z16, Z0
 	VFMADD231PS  Z9, Z16, Z1
 	VFMADD231PS  Z10, Z16, Z2
@@ -789,10 +816,10 @@ position8:
 	VFMADD231PS  Z13, Z16, Z5
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	ADDQ         $0x04, SI
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          position8
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run8
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -803,95 +830,3696 @@ position8:
 	VMOVUPS      Z7, 448(AX)
 	ADDQ         $0x00000200, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x08, BX
-	JMP          run8
+	SUBQ         $0x08, DX
+	JMP          beginRows0Run8
 
-after8:
-run4:
-	CMPQ    BX, $0x04
-	JLT     after4
+endRows0Run8:
+beginRows0Run4:
+	CMPQ    DX, $0x04
+	JLT     endRows0Run4
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
-	MOVQ    w_base+24(FP), SI
-	MOVQ    CX, DI
-	MOVQ    n+88(FP), R8
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
 
-position4:
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	VMOVUPS      128(DI), Z6
-	VMOVUPS      192(DI), Z7
-	VBROADCASTSS (SI), Z8
+positionRows0Run4:
+	VMOVUPS      (SI), Z4
+	VMOVUPS      64(SI), Z5
+	VMOVUPS      128(SI), Z6
+	VMOVUPS      192(SI), Z7
+	VBROADCASTSS (BX), Z8
 	VFMADD231PS  Z4, Z8, Z0
 	VFMADD231PS  Z5, Z8, Z1
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	ADDQ         $0x04, SI
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          position4
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run4
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
 	VMOVUPS      Z3, 192(AX)
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
-	SUBQ         $0x04, BX
-	JMP          run4
+	SUBQ         $0x04, DX
+	JMP          beginRows0Run4
 
-after4:
-run2:
-	CMPQ    BX, $0x02
-	JLT     after2
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    DX, $0x02
+	JLT     endRows0Run2
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
-	MOVQ    w_base+24(FP), SI
-	MOVQ    CX, DI
-	MOVQ    n+88(FP), R8
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
 
-position2:
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	VBROADCASTSS (SI), Z4
+positionRows0Run2:
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	VBROADCASTSS (BX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         $0x04, SI
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          position2
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run2
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
-	SUBQ         $0x02, BX
-	JMP          run2
+	SUBQ         $0x02, DX
+	JMP          beginRows0Run2
 
-after2:
-run1:
-	CMPQ    BX, $0x01
-	JLT     after1
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    DX, $0x01
+	JLT     endRows0Run1
 	VMOVUPS (AX), Z0
-	MOVQ    w_base+24(FP), SI
-	MOVQ    CX, DI
-	MOVQ    n+88(FP), R8
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
 
-position1:
-	VMOVUPS      (DI), Z1
-	VBROADCASTSS (SI), Z2
+positionRows0Run1:
+	VMOVUPS      (SI), Z1
+	VBROADCASTSS (BX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         $0x04, SI
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          position1
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run1
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
-	SUBQ         $0x01, BX
-	JMP          run1
+	SUBQ         $0x01, DX
+	JMP          beginRows0Run1
 
-after1:
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx512LoadF32(dst []float32, width int, src []byte, stride int, rows int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512LoadF32(SB), NOSPLIT, $0-80
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   width+24(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   src_base+32(FP), DX
+	MOVQ   stride+56(FP), BX
+	MOVQ   rows+64(FP), SI
+	IMUL3Q $0x20, BX, DI
+
+row:
+	MOVQ DX, R8
+	MOVQ AX, R9
+	MOVQ n+72(FP), R10
+
+block:
+	PREFETCHT1 (R8)(DI*1)
+	VMOVUPS    (R8), Z0
+	VMOVUPS    Z0, (R9)
+	ADDQ       $0x40, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x10, R10
+	JNZ        block
+	ADDQ       BX, DX
+	ADDQ       CX, AX
+	DECQ       SI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func avx512DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512DotsF164(SB), NOSPLIT, $0-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ kStride+80(FP), R8
+	LEAQ (R8)(R8*2), R9
+
+keys:
+	MOVQ   q_base+32(FP), R10
+	MOVQ   CX, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, R8, R12
+	LEAQ   (R11)(R12*1), R12
+	MOVQ   vectors+88(FP), R13
+
+row0Half0:
+	VMOVUPS       (R10), Z16
+	VMOVUPS       (R10)(SI*1), Z17
+	VMOVUPS       (R10)(SI*2), Z18
+	VMOVUPS       (R10)(DI*1), Z19
+	PREFETCHT1    (R12)
+	VCVTPH2PS     (R11), Z20
+	VFMADD231PS   Z20, Z16, Z0
+	VFMADD231PS   Z20, Z17, Z1
+	VFMADD231PS   Z20, Z18, Z2
+	VFMADD231PS   Z20, Z19, Z3
+	PREFETCHT1    (R12)(R8*1)
+	VCVTPH2PS     (R11)(R8*1), Z20
+	VFMADD231PS   Z20, Z16, Z4
+	VFMADD231PS   Z20, Z17, Z5
+	VFMADD231PS   Z20, Z18, Z6
+	VFMADD231PS   Z20, Z19, Z7
+	PREFETCHT1    (R12)(R8*2)
+	VCVTPH2PS     (R11)(R8*2), Z20
+	VFMADD231PS   Z20, Z16, Z8
+	VFMADD231PS   Z20, Z17, Z9
+	VFMADD231PS   Z20, Z18, Z10
+	VFMADD231PS   Z20, Z19, Z11
+	PREFETCHT1    (R12)(R9*1)
+	VCVTPH2PS     (R11)(R9*1), Z20
+	VFMADD231PS   Z20, Z16, Z12
+	VFMADD231PS   Z20, Z17, Z13
+	VFMADD231PS   Z20, Z18, Z14
+	VFMADD231PS   Z20, Z19, Z15
+	ADDQ          $0x00000040, R10
+	ADDQ          $0x20, R12
+	ADDQ          $0x20, R11
+	SUBQ          $0x01, R13
+	JNZ           row0Half0
+	VSHUFF32X4    $0x44, Z1, Z0, Z16
+	VSHUFF32X4    $0xee, Z1, Z0, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x44, Z3, Z2, Z17
+	VSHUFF32X4    $0xee, Z3, Z2, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x44, Z5, Z4, Z18
+	VSHUFF32X4    $0xee, Z5, Z4, Z19
+	VADDPS        Z19, Z18, Z18
+	VSHUFF32X4    $0x44, Z7, Z6, Z19
+	VSHUFF32X4    $0xee, Z7, Z6, Z20
+	VADDPS        Z20, Z19, Z19
+	VSHUFF32X4    $0x44, Z9, Z8, Z20
+	VSHUFF32X4    $0xee, Z9, Z8, Z21
+	VADDPS        Z21, Z20, Z20
+	VSHUFF32X4    $0x44, Z11, Z10, Z21
+	VSHUFF32X4    $0xee, Z11, Z10, Z22
+	VADDPS        Z22, Z21, Z21
+	VSHUFF32X4    $0x44, Z13, Z12, Z22
+	VSHUFF32X4    $0xee, Z13, Z12, Z23
+	VADDPS        Z23, Z22, Z22
+	VSHUFF32X4    $0x44, Z15, Z14, Z23
+	VSHUFF32X4    $0xee, Z15, Z14, Z24
+	VADDPS        Z24, Z23, Z23
+	VSHUFF32X4    $0x88, Z17, Z16, Z24
+	VSHUFF32X4    $0xdd, Z17, Z16, Z16
+	VADDPS        Z16, Z24, Z24
+	VSHUFF32X4    $0x88, Z19, Z18, Z16
+	VSHUFF32X4    $0xdd, Z19, Z18, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x88, Z21, Z20, Z17
+	VSHUFF32X4    $0xdd, Z21, Z20, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x88, Z23, Z22, Z18
+	VSHUFF32X4    $0xdd, Z23, Z22, Z19
+	VADDPS        Z19, Z18, Z18
+	VUNPCKLPD     Z16, Z24, Z19
+	VUNPCKHPD     Z16, Z24, Z16
+	VADDPS        Z16, Z19, Z19
+	VUNPCKLPD     Z18, Z17, Z16
+	VUNPCKHPD     Z18, Z17, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFPS       $0x88, Z16, Z19, Z17
+	VSHUFPS       $0xdd, Z16, Z19, Z16
+	VADDPS        Z16, Z17, Z17
+	VBROADCASTSS  scale+104(FP), Z16
+	VMULPS        Z16, Z17, Z17
+	VEXTRACTF32X4 $0x00, Z17, (AX)
+	VEXTRACTF32X4 $0x01, Z17, (AX)(DX*1)
+	VEXTRACTF32X4 $0x02, Z17, (AX)(DX*2)
+	VEXTRACTF32X4 $0x03, Z17, (AX)(BX*1)
+	ADDQ          $0x10, AX
+	LEAQ          (CX)(R8*4), CX
+	SUBQ          $0x04, keys+96(FP)
+	JNZ           keys
+	VZEROUPPER
+	RET
+
+// func avx512AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512AddF164(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ vectors+88(FP), R8
+
+beginRows0Run4:
+	CMPQ    R8, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS (AX)(SI*1), Z4
+	VMOVUPS 64(AX)(SI*1), Z5
+	VMOVUPS 128(AX)(SI*1), Z6
+	VMOVUPS 192(AX)(SI*1), Z7
+	VMOVUPS (AX)(SI*2), Z8
+	VMOVUPS 64(AX)(SI*2), Z9
+	VMOVUPS 128(AX)(SI*2), Z10
+	VMOVUPS 192(AX)(SI*2), Z11
+	VMOVUPS (AX)(DI*1), Z12
+	VMOVUPS 64(AX)(DI*1), Z13
+	VMOVUPS 128(AX)(DI*1), Z14
+	VMOVUPS 192(AX)(DI*1), Z15
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run4:
+	PREFETCHT1   (R13)
+	PREFETCHT1   64(R13)
+	ADDQ         R12, R13
+	VCVTPH2PS    (R10), Z16
+	VCVTPH2PS    32(R10), Z17
+	VCVTPH2PS    64(R10), Z18
+	VCVTPH2PS    96(R10), Z19
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R9)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R9)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, (AX)(SI*1)
+	VMOVUPS      Z5, 64(AX)(SI*1)
+	VMOVUPS      Z6, 128(AX)(SI*1)
+	VMOVUPS      Z7, 192(AX)(SI*1)
+	VMOVUPS      Z8, (AX)(SI*2)
+	VMOVUPS      Z9, 64(AX)(SI*2)
+	VMOVUPS      Z10, 128(AX)(SI*2)
+	VMOVUPS      Z11, 192(AX)(SI*2)
+	VMOVUPS      Z12, (AX)(DI*1)
+	VMOVUPS      Z13, 64(AX)(DI*1)
+	VMOVUPS      Z14, 128(AX)(DI*1)
+	VMOVUPS      Z15, 192(AX)(DI*1)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x04, R8
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    R8, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS (AX)(SI*1), Z2
+	VMOVUPS 64(AX)(SI*1), Z3
+	VMOVUPS (AX)(SI*2), Z4
+	VMOVUPS 64(AX)(SI*2), Z5
+	VMOVUPS (AX)(DI*1), Z6
+	VMOVUPS 64(AX)(DI*1), Z7
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run2:
+	PREFETCHT1   (R13)
+	ADDQ         R12, R13
+	VCVTPH2PS    (R10), Z8
+	VCVTPH2PS    32(R10), Z9
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R9)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R9)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, (AX)(SI*1)
+	VMOVUPS      Z3, 64(AX)(SI*1)
+	VMOVUPS      Z4, (AX)(SI*2)
+	VMOVUPS      Z5, 64(AX)(SI*2)
+	VMOVUPS      Z6, (AX)(DI*1)
+	VMOVUPS      Z7, 64(AX)(DI*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, R8
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    R8, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Z0
+	VMOVUPS (AX)(SI*1), Z1
+	VMOVUPS (AX)(SI*2), Z2
+	VMOVUPS (AX)(DI*1), Z3
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run1:
+	PREFETCHT1   (R13)
+	ADDQ         R12, R13
+	VCVTPH2PS    (R10), Z4
+	VBROADCASTSS (R9), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (R9)(DX*1), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS (R9)(DX*2), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS (R9)(BX*1), Z5
+	VFMADD231PS  Z4, Z5, Z3
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run1
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, (AX)(SI*1)
+	VMOVUPS      Z2, (AX)(SI*2)
+	VMOVUPS      Z3, (AX)(DI*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, R8
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx512DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512DotsF162(SB), NOSPLIT, $0-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
+	LEAQ (SI)(SI*2), DI
+
+keys:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
+	LEAQ   (R9)(SI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, SI, R11
+	LEAQ   (R9)(R11*1), R12
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R13
+
+row0Half0:
+	VMOVUPS       (R8), Z16
+	VMOVUPS       (R8)(BX*1), Z17
+	PREFETCHT1    (R12)
+	VCVTPH2PS     (R9), Z18
+	VFMADD231PS   Z18, Z16, Z0
+	VFMADD231PS   Z18, Z17, Z2
+	PREFETCHT1    (R12)(SI*1)
+	VCVTPH2PS     (R9)(SI*1), Z18
+	VFMADD231PS   Z18, Z16, Z4
+	VFMADD231PS   Z18, Z17, Z6
+	PREFETCHT1    (R12)(SI*2)
+	VCVTPH2PS     (R9)(SI*2), Z18
+	VFMADD231PS   Z18, Z16, Z8
+	VFMADD231PS   Z18, Z17, Z10
+	PREFETCHT1    (R12)(DI*1)
+	VCVTPH2PS     (R9)(DI*1), Z18
+	VFMADD231PS   Z18, Z16, Z12
+	VFMADD231PS   Z18, Z17, Z14
+	PREFETCHT1    (R11)
+	VCVTPH2PS     (R10), Z18
+	VFMADD231PS   Z18, Z16, Z1
+	VFMADD231PS   Z18, Z17, Z3
+	PREFETCHT1    (R11)(SI*1)
+	VCVTPH2PS     (R10)(SI*1), Z18
+	VFMADD231PS   Z18, Z16, Z5
+	VFMADD231PS   Z18, Z17, Z7
+	PREFETCHT1    (R11)(SI*2)
+	VCVTPH2PS     (R10)(SI*2), Z18
+	VFMADD231PS   Z18, Z16, Z9
+	VFMADD231PS   Z18, Z17, Z11
+	PREFETCHT1    (R11)(DI*1)
+	VCVTPH2PS     (R10)(DI*1), Z18
+	VFMADD231PS   Z18, Z16, Z13
+	VFMADD231PS   Z18, Z17, Z15
+	ADDQ          $0x00000040, R8
+	ADDQ          $0x20, R12
+	ADDQ          $0x20, R11
+	ADDQ          $0x20, R9
+	ADDQ          $0x20, R10
+	SUBQ          $0x01, R13
+	JNZ           row0Half0
+	VSHUFF32X4    $0x44, Z1, Z0, Z16
+	VSHUFF32X4    $0xee, Z1, Z0, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x44, Z3, Z2, Z17
+	VSHUFF32X4    $0xee, Z3, Z2, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x44, Z5, Z4, Z18
+	VSHUFF32X4    $0xee, Z5, Z4, Z19
+	VADDPS        Z19, Z18, Z18
+	VSHUFF32X4    $0x44, Z7, Z6, Z19
+	VSHUFF32X4    $0xee, Z7, Z6, Z20
+	VADDPS        Z20, Z19, Z19
+	VSHUFF32X4    $0x44, Z9, Z8, Z20
+	VSHUFF32X4    $0xee, Z9, Z8, Z21
+	VADDPS        Z21, Z20, Z20
+	VSHUFF32X4    $0x44, Z11, Z10, Z21
+	VSHUFF32X4    $0xee, Z11, Z10, Z22
+	VADDPS        Z22, Z21, Z21
+	VSHUFF32X4    $0x44, Z13, Z12, Z22
+	VSHUFF32X4    $0xee, Z13, Z12, Z23
+	VADDPS        Z23, Z22, Z22
+	VSHUFF32X4    $0x44, Z15, Z14, Z23
+	VSHUFF32X4    $0xee, Z15, Z14, Z24
+	VADDPS        Z24, Z23, Z23
+	VSHUFF32X4    $0x88, Z17, Z16, Z24
+	VSHUFF32X4    $0xdd, Z17, Z16, Z16
+	VADDPS        Z16, Z24, Z24
+	VSHUFF32X4    $0x88, Z19, Z18, Z16
+	VSHUFF32X4    $0xdd, Z19, Z18, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x88, Z21, Z20, Z17
+	VSHUFF32X4    $0xdd, Z21, Z20, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x88, Z23, Z22, Z18
+	VSHUFF32X4    $0xdd, Z23, Z22, Z19
+	VADDPS        Z19, Z18, Z18
+	VUNPCKLPD     Z16, Z24, Z19
+	VUNPCKHPD     Z16, Z24, Z16
+	VADDPS        Z16, Z19, Z19
+	VUNPCKLPD     Z18, Z17, Z16
+	VUNPCKHPD     Z18, Z17, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFPS       $0x88, Z16, Z19, Z17
+	VSHUFPS       $0xdd, Z16, Z19, Z16
+	VADDPS        Z16, Z17, Z17
+	VBROADCASTSS  scale+104(FP), Z16
+	VMULPS        Z16, Z17, Z17
+	VEXTRACTF64X4 $0x00, Z17, (AX)
+	VEXTRACTF64X4 $0x01, Z17, (AX)(DX*1)
+	ADDQ          $0x20, AX
+	LEAQ          (CX)(SI*4), CX
+	LEAQ          (CX)(SI*4), CX
+	SUBQ          $0x08, keys+96(FP)
+	JNZ           keys
+	VZEROUPPER
+	RET
+
+// func avx512AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512AddF162(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ vectors+88(FP), SI
+
+beginRows0Run8:
+	CMPQ    SI, $0x08
+	JLT     endRows0Run8
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	VMOVUPS (AX)(BX*1), Z8
+	VMOVUPS 64(AX)(BX*1), Z9
+	VMOVUPS 128(AX)(BX*1), Z10
+	VMOVUPS 192(AX)(BX*1), Z11
+	VMOVUPS 256(AX)(BX*1), Z12
+	VMOVUPS 320(AX)(BX*1), Z13
+	VMOVUPS 384(AX)(BX*1), Z14
+	VMOVUPS 448(AX)(BX*1), Z15
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run8:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	ADDQ         R10, R11
+	VCVTPH2PS    (R8), Z16
+	VCVTPH2PS    32(R8), Z17
+	VCVTPH2PS    64(R8), Z18
+	VCVTPH2PS    96(R8), Z19
+	VCVTPH2PS    128(R8), Z20
+	VCVTPH2PS    160(R8), Z21
+	VCVTPH2PS    192(R8), Z22
+	VCVTPH2PS    224(R8), Z23
+	VBROADCASTSS (DI), Z24
+	VFMADD231PS  Z16, Z24, Z0
+	VFMADD231PS  Z17, Z24, Z1
+	VFMADD231PS  Z18, Z24, Z2
+	VFMADD231PS  Z19, Z24, Z3
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (DI)(DX*1), Z24
+	VFMADD231PS  Z16, Z24, Z8
+	VFMADD231PS  Z17, Z24, Z9
+	VFMADD231PS  Z18, Z24, Z10
+	VFMADD231PS  Z19, Z24, Z11
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run8
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, 256(AX)
+	VMOVUPS      Z5, 320(AX)
+	VMOVUPS      Z6, 384(AX)
+	VMOVUPS      Z7, 448(AX)
+	VMOVUPS      Z8, (AX)(BX*1)
+	VMOVUPS      Z9, 64(AX)(BX*1)
+	VMOVUPS      Z10, 128(AX)(BX*1)
+	VMOVUPS      Z11, 192(AX)(BX*1)
+	VMOVUPS      Z12, 256(AX)(BX*1)
+	VMOVUPS      Z13, 320(AX)(BX*1)
+	VMOVUPS      Z14, 384(AX)(BX*1)
+	VMOVUPS      Z15, 448(AX)(BX*1)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x08, SI
+	JMP          beginRows0Run8
+
+endRows0Run8:
+beginRows0Run4:
+	CMPQ    SI, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS (AX)(BX*1), Z4
+	VMOVUPS 64(AX)(BX*1), Z5
+	VMOVUPS 128(AX)(BX*1), Z6
+	VMOVUPS 192(AX)(BX*1), Z7
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run4:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         R10, R11
+	VCVTPH2PS    (R8), Z8
+	VCVTPH2PS    32(R8), Z9
+	VCVTPH2PS    64(R8), Z10
+	VCVTPH2PS    96(R8), Z11
+	VBROADCASTSS (DI), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (DI)(DX*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, (AX)(BX*1)
+	VMOVUPS      Z5, 64(AX)(BX*1)
+	VMOVUPS      Z6, 128(AX)(BX*1)
+	VMOVUPS      Z7, 192(AX)(BX*1)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x04, SI
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    SI, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS (AX)(BX*1), Z2
+	VMOVUPS 64(AX)(BX*1), Z3
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run2:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	VCVTPH2PS    (R8), Z4
+	VCVTPH2PS    32(R8), Z5
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (DI)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, (AX)(BX*1)
+	VMOVUPS      Z3, 64(AX)(BX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, SI
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    SI, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Z0
+	VMOVUPS (AX)(BX*1), Z1
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run1:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	VCVTPH2PS    (R8), Z2
+	VBROADCASTSS (DI), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS (DI)(DX*1), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run1
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, (AX)(BX*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, SI
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx512DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512DotsF161(SB), NOSPLIT, $0-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ kStride+80(FP), DX
+	LEAQ (DX)(DX*2), BX
+
+keys:
+	MOVQ   q_base+32(FP), SI
+	MOVQ   CX, DI
+	LEAQ   (DI)(DX*4), R8
+	LEAQ   (R8)(DX*4), R9
+	LEAQ   (R9)(DX*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, DX, R11
+	LEAQ   (DI)(R11*1), R12
+	LEAQ   (R8)(R11*1), R13
+	LEAQ   (R9)(R11*1), R14
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R15
+
+row0Half0:
+	VMOVUPS      (SI), Z16
+	PREFETCHT1   (R12)
+	VCVTPH2PS    (DI), Z17
+	VFMADD231PS  Z17, Z16, Z0
+	PREFETCHT1   (R12)(DX*1)
+	VCVTPH2PS    (DI)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z4
+	PREFETCHT1   (R12)(DX*2)
+	VCVTPH2PS    (DI)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z8
+	PREFETCHT1   (R12)(BX*1)
+	VCVTPH2PS    (DI)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z12
+	PREFETCHT1   (R13)
+	VCVTPH2PS    (R8), Z17
+	VFMADD231PS  Z17, Z16, Z1
+	PREFETCHT1   (R13)(DX*1)
+	VCVTPH2PS    (R8)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z5
+	PREFETCHT1   (R13)(DX*2)
+	VCVTPH2PS    (R8)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z9
+	PREFETCHT1   (R13)(BX*1)
+	VCVTPH2PS    (R8)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z13
+	PREFETCHT1   (R14)
+	VCVTPH2PS    (R9), Z17
+	VFMADD231PS  Z17, Z16, Z2
+	PREFETCHT1   (R14)(DX*1)
+	VCVTPH2PS    (R9)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z6
+	PREFETCHT1   (R14)(DX*2)
+	VCVTPH2PS    (R9)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z10
+	PREFETCHT1   (R14)(BX*1)
+	VCVTPH2PS    (R9)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z14
+	PREFETCHT1   (R11)
+	VCVTPH2PS    (R10), Z17
+	VFMADD231PS  Z17, Z16, Z3
+	PREFETCHT1   (R11)(DX*1)
+	VCVTPH2PS    (R10)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z7
+	PREFETCHT1   (R11)(DX*2)
+	VCVTPH2PS    (R10)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z11
+	PREFETCHT1   (R11)(BX*1)
+	VCVTPH2PS    (R10)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z15
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x20, R12
+	ADDQ         $0x20, R13
+	ADDQ         $0x20, R14
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	SUBQ         $0x01, R15
+	JNZ          row0Half0
+	VSHUFF32X4   $0x44, Z1, Z0, Z16
+	VSHUFF32X4   $0xee, Z1, Z0, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFF32X4   $0x44, Z3, Z2, Z17
+	VSHUFF32X4   $0xee, Z3, Z2, Z18
+	VADDPS       Z18, Z17, Z17
+	VSHUFF32X4   $0x44, Z5, Z4, Z18
+	VSHUFF32X4   $0xee, Z5, Z4, Z19
+	VADDPS       Z19, Z18, Z18
+	VSHUFF32X4   $0x44, Z7, Z6, Z19
+	VSHUFF32X4   $0xee, Z7, Z6, Z20
+	VADDPS       Z20, Z19, Z19
+	VSHUFF32X4   $0x44, Z9, Z8, Z20
+	VSHUFF32X4   $0xee, Z9, Z8, Z21
+	VADDPS       Z21, Z20, Z20
+	VSHUFF32X4   $0x44, Z11, Z10, Z21
+	VSHUFF32X4   $0xee, Z11, Z10, Z22
+	VADDPS       Z22, Z21, Z21
+	VSHUFF32X4   $0x44, Z13, Z12, Z22
+	VSHUFF32X4   $0xee, Z13, Z12, Z23
+	VADDPS       Z23, Z22, Z22
+	VSHUFF32X4   $0x44, Z15, Z14, Z23
+	VSHUFF32X4   $0xee, Z15, Z14, Z24
+	VADDPS       Z24, Z23, Z23
+	VSHUFF32X4   $0x88, Z17, Z16, Z24
+	VSHUFF32X4   $0xdd, Z17, Z16, Z16
+	VADDPS       Z16, Z24, Z24
+	VSHUFF32X4   $0x88, Z19, Z18, Z16
+	VSHUFF32X4   $0xdd, Z19, Z18, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFF32X4   $0x88, Z21, Z20, Z17
+	VSHUFF32X4   $0xdd, Z21, Z20, Z18
+	VADDPS       Z18, Z17, Z17
+	VSHUFF32X4   $0x88, Z23, Z22, Z18
+	VSHUFF32X4   $0xdd, Z23, Z22, Z19
+	VADDPS       Z19, Z18, Z18
+	VUNPCKLPD    Z16, Z24, Z19
+	VUNPCKHPD    Z16, Z24, Z16
+	VADDPS       Z16, Z19, Z19
+	VUNPCKLPD    Z18, Z17, Z16
+	VUNPCKHPD    Z18, Z17, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFPS      $0x88, Z16, Z19, Z17
+	VSHUFPS      $0xdd, Z16, Z19, Z16
+	VADDPS       Z16, Z17, Z17
+	VBROADCASTSS scale+104(FP), Z16
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      Z17, (AX)
+	ADDQ         $0x40, AX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	SUBQ         $0x10, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx512AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512AddF161(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+
+beginRows0Run8:
+	CMPQ    DX, $0x08
+	JLT     endRows0Run8
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run8:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	ADDQ         R8, R9
+	VCVTPH2PS    (SI), Z8
+	VCVTPH2PS    32(SI), Z9
+	VCVTPH2PS    64(SI), Z10
+	VCVTPH2PS    96(SI), Z11
+	VCVTPH2PS    128(SI), Z12
+	VCVTPH2PS    160(SI), Z13
+	VCVTPH2PS    192(SI), Z14
+	VCVTPH2PS    224(SI), Z15
+	VBROADCASTSS (BX), Z16
+	VFMADD231PS  Z8, Z16, Z0
+	VFMADD231PS  Z9, Z16, Z1
+	VFMADD231PS  Z10, Z16, Z2
+	VFMADD231PS  Z11, Z16, Z3
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run8
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, 256(AX)
+	VMOVUPS      Z5, 320(AX)
+	VMOVUPS      Z6, 384(AX)
+	VMOVUPS      Z7, 448(AX)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x08, DX
+	JMP          beginRows0Run8
+
+endRows0Run8:
+beginRows0Run4:
+	CMPQ    DX, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run4:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
+	VCVTPH2PS    (SI), Z4
+	VCVTPH2PS    32(SI), Z5
+	VCVTPH2PS    64(SI), Z6
+	VCVTPH2PS    96(SI), Z7
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x04, DX
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    DX, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run2:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	VCVTPH2PS    (SI), Z2
+	VCVTPH2PS    32(SI), Z3
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, DX
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    DX, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Z0
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run1:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	VCVTPH2PS    (SI), Z1
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z1, Z2, Z0
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run1
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, DX
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx512LoadF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512LoadF16(SB), NOSPLIT, $0-80
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   width+24(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   src_base+32(FP), DX
+	MOVQ   stride+56(FP), BX
+	MOVQ   rows+64(FP), SI
+	IMUL3Q $0x20, BX, DI
+
+row:
+	MOVQ DX, R8
+	MOVQ AX, R9
+	MOVQ n+72(FP), R10
+
+block:
+	PREFETCHT1 (R8)(DI*1)
+	VCVTPH2PS  (R8), Z0
+	VMOVUPS    Z0, (R9)
+	ADDQ       $0x20, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x10, R10
+	JNZ        block
+	ADDQ       BX, DX
+	ADDQ       CX, AX
+	DECQ       SI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func avx512DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512DotsBF164(SB), NOSPLIT, $0-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ kStride+80(FP), R8
+	LEAQ (R8)(R8*2), R9
+
+keys:
+	MOVQ   q_base+32(FP), R10
+	MOVQ   CX, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, R8, R12
+	LEAQ   (R11)(R12*1), R12
+	MOVQ   vectors+88(FP), R13
+
+row0Half0:
+	VMOVUPS       (R10), Z16
+	VMOVUPS       (R10)(SI*1), Z17
+	VMOVUPS       (R10)(SI*2), Z18
+	VMOVUPS       (R10)(DI*1), Z19
+	PREFETCHT1    (R12)
+	VPMOVZXWD     (R11), Z20
+	VPSLLD        $0x10, Z20, Z20
+	VFMADD231PS   Z20, Z16, Z0
+	VFMADD231PS   Z20, Z17, Z1
+	VFMADD231PS   Z20, Z18, Z2
+	VFMADD231PS   Z20, Z19, Z3
+	PREFETCHT1    (R12)(R8*1)
+	VPMOVZXWD     (R11)(R8*1), Z20
+	VPSLLD        $0x10, Z20, Z20
+	VFMADD231PS   Z20, Z16, Z4
+	VFMADD231PS   Z20, Z17, Z5
+	VFMADD231PS   Z20, Z18, Z6
+	VFMADD231PS   Z20, Z19, Z7
+	PREFETCHT1    (R12)(R8*2)
+	VPMOVZXWD     (R11)(R8*2), Z20
+	VPSLLD        $0x10, Z20, Z20
+	VFMADD231PS   Z20, Z16, Z8
+	VFMADD231PS   Z20, Z17, Z9
+	VFMADD231PS   Z20, Z18, Z10
+	VFMADD231PS   Z20, Z19, Z11
+	PREFETCHT1    (R12)(R9*1)
+	VPMOVZXWD     (R11)(R9*1), Z20
+	VPSLLD        $0x10, Z20, Z20
+	VFMADD231PS   Z20, Z16, Z12
+	VFMADD231PS   Z20, Z17, Z13
+	VFMADD231PS   Z20, Z18, Z14
+	VFMADD231PS   Z20, Z19, Z15
+	ADDQ          $0x00000040, R10
+	ADDQ          $0x20, R12
+	ADDQ          $0x20, R11
+	SUBQ          $0x01, R13
+	JNZ           row0Half0
+	VSHUFF32X4    $0x44, Z1, Z0, Z16
+	VSHUFF32X4    $0xee, Z1, Z0, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x44, Z3, Z2, Z17
+	VSHUFF32X4    $0xee, Z3, Z2, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x44, Z5, Z4, Z18
+	VSHUFF32X4    $0xee, Z5, Z4, Z19
+	VADDPS        Z19, Z18, Z18
+	VSHUFF32X4    $0x44, Z7, Z6, Z19
+	VSHUFF32X4    $0xee, Z7, Z6, Z20
+	VADDPS        Z20, Z19, Z19
+	VSHUFF32X4    $0x44, Z9, Z8, Z20
+	VSHUFF32X4    $0xee, Z9, Z8, Z21
+	VADDPS        Z21, Z20, Z20
+	VSHUFF32X4    $0x44, Z11, Z10, Z21
+	VSHUFF32X4    $0xee, Z11, Z10, Z22
+	VADDPS        Z22, Z21, Z21
+	VSHUFF32X4    $0x44, Z13, Z12, Z22
+	VSHUFF32X4    $0xee, Z13, Z12, Z23
+	VADDPS        Z23, Z22, Z22
+	VSHUFF32X4    $0x44, Z15, Z14, Z23
+	VSHUFF32X4    $0xee, Z15, Z14, Z24
+	VADDPS        Z24, Z23, Z23
+	VSHUFF32X4    $0x88, Z17, Z16, Z24
+	VSHUFF32X4    $0xdd, Z17, Z16, Z16
+	VADDPS        Z16, Z24, Z24
+	VSHUFF32X4    $0x88, Z19, Z18, Z16
+	VSHUFF32X4    $0xdd, Z19, Z18, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x88, Z21, Z20, Z17
+	VSHUFF32X4    $0xdd, Z21, Z20, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x88, Z23, Z22, Z18
+	VSHUFF32X4    $0xdd, Z23, Z22, Z19
+	VADDPS        Z19, Z18, Z18
+	VUNPCKLPD     Z16, Z24, Z19
+	VUNPCKHPD     Z16, Z24, Z16
+	VADDPS        Z16, Z19, Z19
+	VUNPCKLPD     Z18, Z17, Z16
+	VUNPCKHPD     Z18, Z17, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFPS       $0x88, Z16, Z19, Z17
+	VSHUFPS       $0xdd, Z16, Z19, Z16
+	VADDPS        Z16, Z17, Z17
+	VBROADCASTSS  scale+104(FP), Z16
+	VMULPS        Z16, Z17, Z17
+	VEXTRACTF32X4 $0x00, Z17, (AX)
+	VEXTRACTF32X4 $0x01, Z17, (AX)(DX*1)
+	VEXTRACTF32X4 $0x02, Z17, (AX)(DX*2)
+	VEXTRACTF32X4 $0x03, Z17, (AX)(BX*1)
+	ADDQ          $0x10, AX
+	LEAQ          (CX)(R8*4), CX
+	SUBQ          $0x04, keys+96(FP)
+	JNZ           keys
+	VZEROUPPER
+	RET
+
+// func avx512AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512AddBF164(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ vectors+88(FP), R8
+
+beginRows0Run4:
+	CMPQ    R8, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS (AX)(SI*1), Z4
+	VMOVUPS 64(AX)(SI*1), Z5
+	VMOVUPS 128(AX)(SI*1), Z6
+	VMOVUPS 192(AX)(SI*1), Z7
+	VMOVUPS (AX)(SI*2), Z8
+	VMOVUPS 64(AX)(SI*2), Z9
+	VMOVUPS 128(AX)(SI*2), Z10
+	VMOVUPS 192(AX)(SI*2), Z11
+	VMOVUPS (AX)(DI*1), Z12
+	VMOVUPS 64(AX)(DI*1), Z13
+	VMOVUPS 128(AX)(DI*1), Z14
+	VMOVUPS 192(AX)(DI*1), Z15
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run4:
+	PREFETCHT1   (R13)
+	PREFETCHT1   64(R13)
+	ADDQ         R12, R13
+	VPMOVZXWD    (R10), Z16
+	VPSLLD       $0x10, Z16, Z16
+	VPMOVZXWD    32(R10), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VPMOVZXWD    64(R10), Z18
+	VPSLLD       $0x10, Z18, Z18
+	VPMOVZXWD    96(R10), Z19
+	VPSLLD       $0x10, Z19, Z19
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R9)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R9)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, (AX)(SI*1)
+	VMOVUPS      Z5, 64(AX)(SI*1)
+	VMOVUPS      Z6, 128(AX)(SI*1)
+	VMOVUPS      Z7, 192(AX)(SI*1)
+	VMOVUPS      Z8, (AX)(SI*2)
+	VMOVUPS      Z9, 64(AX)(SI*2)
+	VMOVUPS      Z10, 128(AX)(SI*2)
+	VMOVUPS      Z11, 192(AX)(SI*2)
+	VMOVUPS      Z12, (AX)(DI*1)
+	VMOVUPS      Z13, 64(AX)(DI*1)
+	VMOVUPS      Z14, 128(AX)(DI*1)
+	VMOVUPS      Z15, 192(AX)(DI*1)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x04, R8
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    R8, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS (AX)(SI*1), Z2
+	VMOVUPS 64(AX)(SI*1), Z3
+	VMOVUPS (AX)(SI*2), Z4
+	VMOVUPS 64(AX)(SI*2), Z5
+	VMOVUPS (AX)(DI*1), Z6
+	VMOVUPS 64(AX)(DI*1), Z7
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run2:
+	PREFETCHT1   (R13)
+	ADDQ         R12, R13
+	VPMOVZXWD    (R10), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VPMOVZXWD    32(R10), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R9)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R9)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, (AX)(SI*1)
+	VMOVUPS      Z3, 64(AX)(SI*1)
+	VMOVUPS      Z4, (AX)(SI*2)
+	VMOVUPS      Z5, 64(AX)(SI*2)
+	VMOVUPS      Z6, (AX)(DI*1)
+	VMOVUPS      Z7, 64(AX)(DI*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, R8
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    R8, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Z0
+	VMOVUPS (AX)(SI*1), Z1
+	VMOVUPS (AX)(SI*2), Z2
+	VMOVUPS (AX)(DI*1), Z3
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run1:
+	PREFETCHT1   (R13)
+	ADDQ         R12, R13
+	VPMOVZXWD    (R10), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VBROADCASTSS (R9), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (R9)(DX*1), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS (R9)(DX*2), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS (R9)(BX*1), Z5
+	VFMADD231PS  Z4, Z5, Z3
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run1
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, (AX)(SI*1)
+	VMOVUPS      Z2, (AX)(SI*2)
+	VMOVUPS      Z3, (AX)(DI*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, R8
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx512DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512DotsBF162(SB), NOSPLIT, $0-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
+	LEAQ (SI)(SI*2), DI
+
+keys:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
+	LEAQ   (R9)(SI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, SI, R11
+	LEAQ   (R9)(R11*1), R12
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R13
+
+row0Half0:
+	VMOVUPS       (R8), Z16
+	VMOVUPS       (R8)(BX*1), Z17
+	PREFETCHT1    (R12)
+	VPMOVZXWD     (R9), Z18
+	VPSLLD        $0x10, Z18, Z18
+	VFMADD231PS   Z18, Z16, Z0
+	VFMADD231PS   Z18, Z17, Z2
+	PREFETCHT1    (R12)(SI*1)
+	VPMOVZXWD     (R9)(SI*1), Z18
+	VPSLLD        $0x10, Z18, Z18
+	VFMADD231PS   Z18, Z16, Z4
+	VFMADD231PS   Z18, Z17, Z6
+	PREFETCHT1    (R12)(SI*2)
+	VPMOVZXWD     (R9)(SI*2), Z18
+	VPSLLD        $0x10, Z18, Z18
+	VFMADD231PS   Z18, Z16, Z8
+	VFMADD231PS   Z18, Z17, Z10
+	PREFETCHT1    (R12)(DI*1)
+	VPMOVZXWD     (R9)(DI*1), Z18
+	VPSLLD        $0x10, Z18, Z18
+	VFMADD231PS   Z18, Z16, Z12
+	VFMADD231PS   Z18, Z17, Z14
+	PREFETCHT1    (R11)
+	VPMOVZXWD     (R10), Z18
+	VPSLLD        $0x10, Z18, Z18
+	VFMADD231PS   Z18, Z16, Z1
+	VFMADD231PS   Z18, Z17, Z3
+	PREFETCHT1    (R11)(SI*1)
+	VPMOVZXWD     (R10)(SI*1), Z18
+	VPSLLD        $0x10, Z18, Z18
+	VFMADD231PS   Z18, Z16, Z5
+	VFMADD231PS   Z18, Z17, Z7
+	PREFETCHT1    (R11)(SI*2)
+	VPMOVZXWD     (R10)(SI*2), Z18
+	VPSLLD        $0x10, Z18, Z18
+	VFMADD231PS   Z18, Z16, Z9
+	VFMADD231PS   Z18, Z17, Z11
+	PREFETCHT1    (R11)(DI*1)
+	VPMOVZXWD     (R10)(DI*1), Z18
+	VPSLLD        $0x10, Z18, Z18
+	VFMADD231PS   Z18, Z16, Z13
+	VFMADD231PS   Z18, Z17, Z15
+	ADDQ          $0x00000040, R8
+	ADDQ          $0x20, R12
+	ADDQ          $0x20, R11
+	ADDQ          $0x20, R9
+	ADDQ          $0x20, R10
+	SUBQ          $0x01, R13
+	JNZ           row0Half0
+	VSHUFF32X4    $0x44, Z1, Z0, Z16
+	VSHUFF32X4    $0xee, Z1, Z0, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x44, Z3, Z2, Z17
+	VSHUFF32X4    $0xee, Z3, Z2, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x44, Z5, Z4, Z18
+	VSHUFF32X4    $0xee, Z5, Z4, Z19
+	VADDPS        Z19, Z18, Z18
+	VSHUFF32X4    $0x44, Z7, Z6, Z19
+	VSHUFF32X4    $0xee, Z7, Z6, Z20
+	VADDPS        Z20, Z19, Z19
+	VSHUFF32X4    $0x44, Z9, Z8, Z20
+	VSHUFF32X4    $0xee, Z9, Z8, Z21
+	VADDPS        Z21, Z20, Z20
+	VSHUFF32X4    $0x44, Z11, Z10, Z21
+	VSHUFF32X4    $0xee, Z11, Z10, Z22
+	VADDPS        Z22, Z21, Z21
+	VSHUFF32X4    $0x44, Z13, Z12, Z22
+	VSHUFF32X4    $0xee, Z13, Z12, Z23
+	VADDPS        Z23, Z22, Z22
+	VSHUFF32X4    $0x44, Z15, Z14, Z23
+	VSHUFF32X4    $0xee, Z15, Z14, Z24
+	VADDPS        Z24, Z23, Z23
+	VSHUFF32X4    $0x88, Z17, Z16, Z24
+	VSHUFF32X4    $0xdd, Z17, Z16, Z16
+	VADDPS        Z16, Z24, Z24
+	VSHUFF32X4    $0x88, Z19, Z18, Z16
+	VSHUFF32X4    $0xdd, Z19, Z18, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x88, Z21, Z20, Z17
+	VSHUFF32X4    $0xdd, Z21, Z20, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x88, Z23, Z22, Z18
+	VSHUFF32X4    $0xdd, Z23, Z22, Z19
+	VADDPS        Z19, Z18, Z18
+	VUNPCKLPD     Z16, Z24, Z19
+	VUNPCKHPD     Z16, Z24, Z16
+	VADDPS        Z16, Z19, Z19
+	VUNPCKLPD     Z18, Z17, Z16
+	VUNPCKHPD     Z18, Z17, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFPS       $0x88, Z16, Z19, Z17
+	VSHUFPS       $0xdd, Z16, Z19, Z16
+	VADDPS        Z16, Z17, Z17
+	VBROADCASTSS  scale+104(FP), Z16
+	VMULPS        Z16, Z17, Z17
+	VEXTRACTF64X4 $0x00, Z17, (AX)
+	VEXTRACTF64X4 $0x01, Z17, (AX)(DX*1)
+	ADDQ          $0x20, AX
+	LEAQ          (CX)(SI*4), CX
+	LEAQ          (CX)(SI*4), CX
+	SUBQ          $0x08, keys+96(FP)
+	JNZ           keys
+	VZEROUPPER
+	RET
+
+// func avx512AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512AddBF162(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ vectors+88(FP), SI
+
+beginRows0Run8:
+	CMPQ    SI, $0x08
+	JLT     endRows0Run8
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	VMOVUPS (AX)(BX*1), Z8
+	VMOVUPS 64(AX)(BX*1), Z9
+	VMOVUPS 128(AX)(BX*1), Z10
+	VMOVUPS 192(AX)(BX*1), Z11
+	VMOVUPS 256(AX)(BX*1), Z12
+	VMOVUPS 320(AX)(BX*1), Z13
+	VMOVUPS 384(AX)(BX*1), Z14
+	VMOVUPS 448(AX)(BX*1), Z15
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run8:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	ADDQ         R10, R11
+	VPMOVZXWD    (R8), Z16
+	VPSLLD       $0x10, Z16, Z16
+	VPMOVZXWD    32(R8), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VPMOVZXWD    64(R8), Z18
+	VPSLLD       $0x10, Z18, Z18
+	VPMOVZXWD    96(R8), Z19
+	VPSLLD       $0x10, Z19, Z19
+	VPMOVZXWD    128(R8), Z20
+	VPSLLD       $0x10, Z20, Z20
+	VPMOVZXWD    160(R8), Z21
+	VPSLLD       $0x10, Z21, Z21
+	VPMOVZXWD    192(R8), Z22
+	VPSLLD       $0x10, Z22, Z22
+	VPMOVZXWD    224(R8), Z23
+	VPSLLD       $0x10, Z23, Z23
+	VBROADCASTSS (DI), Z24
+	VFMADD231PS  Z16, Z24, Z0
+	VFMADD231PS  Z17, Z24, Z1
+	VFMADD231PS  Z18, Z24, Z2
+	VFMADD231PS  Z19, Z24, Z3
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (DI)(DX*1), Z24
+	VFMADD231PS  Z16, Z24, Z8
+	VFMADD231PS  Z17, Z24, Z9
+	VFMADD231PS  Z18, Z24, Z10
+	VFMADD231PS  Z19, Z24, Z11
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run8
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, 256(AX)
+	VMOVUPS      Z5, 320(AX)
+	VMOVUPS      Z6, 384(AX)
+	VMOVUPS      Z7, 448(AX)
+	VMOVUPS      Z8, (AX)(BX*1)
+	VMOVUPS      Z9, 64(AX)(BX*1)
+	VMOVUPS      Z10, 128(AX)(BX*1)
+	VMOVUPS      Z11, 192(AX)(BX*1)
+	VMOVUPS      Z12, 256(AX)(BX*1)
+	VMOVUPS      Z13, 320(AX)(BX*1)
+	VMOVUPS      Z14, 384(AX)(BX*1)
+	VMOVUPS      Z15, 448(AX)(BX*1)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x08, SI
+	JMP          beginRows0Run8
+
+endRows0Run8:
+beginRows0Run4:
+	CMPQ    SI, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS (AX)(BX*1), Z4
+	VMOVUPS 64(AX)(BX*1), Z5
+	VMOVUPS 128(AX)(BX*1), Z6
+	VMOVUPS 192(AX)(BX*1), Z7
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run4:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         R10, R11
+	VPMOVZXWD    (R8), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VPMOVZXWD    32(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VPMOVZXWD    64(R8), Z10
+	VPSLLD       $0x10, Z10, Z10
+	VPMOVZXWD    96(R8), Z11
+	VPSLLD       $0x10, Z11, Z11
+	VBROADCASTSS (DI), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (DI)(DX*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, (AX)(BX*1)
+	VMOVUPS      Z5, 64(AX)(BX*1)
+	VMOVUPS      Z6, 128(AX)(BX*1)
+	VMOVUPS      Z7, 192(AX)(BX*1)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x04, SI
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    SI, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS (AX)(BX*1), Z2
+	VMOVUPS 64(AX)(BX*1), Z3
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run2:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	VPMOVZXWD    (R8), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VPMOVZXWD    32(R8), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (DI)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, (AX)(BX*1)
+	VMOVUPS      Z3, 64(AX)(BX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, SI
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    SI, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Z0
+	VMOVUPS (AX)(BX*1), Z1
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run1:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	VPMOVZXWD    (R8), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (DI), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS (DI)(DX*1), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run1
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, (AX)(BX*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, SI
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx512DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512DotsBF161(SB), NOSPLIT, $0-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ kStride+80(FP), DX
+	LEAQ (DX)(DX*2), BX
+
+keys:
+	MOVQ   q_base+32(FP), SI
+	MOVQ   CX, DI
+	LEAQ   (DI)(DX*4), R8
+	LEAQ   (R8)(DX*4), R9
+	LEAQ   (R9)(DX*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, DX, R11
+	LEAQ   (DI)(R11*1), R12
+	LEAQ   (R8)(R11*1), R13
+	LEAQ   (R9)(R11*1), R14
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R15
+
+row0Half0:
+	VMOVUPS      (SI), Z16
+	PREFETCHT1   (R12)
+	VPMOVZXWD    (DI), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z0
+	PREFETCHT1   (R12)(DX*1)
+	VPMOVZXWD    (DI)(DX*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z4
+	PREFETCHT1   (R12)(DX*2)
+	VPMOVZXWD    (DI)(DX*2), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z8
+	PREFETCHT1   (R12)(BX*1)
+	VPMOVZXWD    (DI)(BX*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z12
+	PREFETCHT1   (R13)
+	VPMOVZXWD    (R8), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z1
+	PREFETCHT1   (R13)(DX*1)
+	VPMOVZXWD    (R8)(DX*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z5
+	PREFETCHT1   (R13)(DX*2)
+	VPMOVZXWD    (R8)(DX*2), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z9
+	PREFETCHT1   (R13)(BX*1)
+	VPMOVZXWD    (R8)(BX*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z13
+	PREFETCHT1   (R14)
+	VPMOVZXWD    (R9), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z2
+	PREFETCHT1   (R14)(DX*1)
+	VPMOVZXWD    (R9)(DX*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z6
+	PREFETCHT1   (R14)(DX*2)
+	VPMOVZXWD    (R9)(DX*2), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z10
+	PREFETCHT1   (R14)(BX*1)
+	VPMOVZXWD    (R9)(BX*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z14
+	PREFETCHT1   (R11)
+	VPMOVZXWD    (R10), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z3
+	PREFETCHT1   (R11)(DX*1)
+	VPMOVZXWD    (R10)(DX*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z7
+	PREFETCHT1   (R11)(DX*2)
+	VPMOVZXWD    (R10)(DX*2), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z11
+	PREFETCHT1   (R11)(BX*1)
+	VPMOVZXWD    (R10)(BX*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VFMADD231PS  Z17, Z16, Z15
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x20, R12
+	ADDQ         $0x20, R13
+	ADDQ         $0x20, R14
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	SUBQ         $0x01, R15
+	JNZ          row0Half0
+	VSHUFF32X4   $0x44, Z1, Z0, Z16
+	VSHUFF32X4   $0xee, Z1, Z0, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFF32X4   $0x44, Z3, Z2, Z17
+	VSHUFF32X4   $0xee, Z3, Z2, Z18
+	VADDPS       Z18, Z17, Z17
+	VSHUFF32X4   $0x44, Z5, Z4, Z18
+	VSHUFF32X4   $0xee, Z5, Z4, Z19
+	VADDPS       Z19, Z18, Z18
+	VSHUFF32X4   $0x44, Z7, Z6, Z19
+	VSHUFF32X4   $0xee, Z7, Z6, Z20
+	VADDPS       Z20, Z19, Z19
+	VSHUFF32X4   $0x44, Z9, Z8, Z20
+	VSHUFF32X4   $0xee, Z9, Z8, Z21
+	VADDPS       Z21, Z20, Z20
+	VSHUFF32X4   $0x44, Z11, Z10, Z21
+	VSHUFF32X4   $0xee, Z11, Z10, Z22
+	VADDPS       Z22, Z21, Z21
+	VSHUFF32X4   $0x44, Z13, Z12, Z22
+	VSHUFF32X4   $0xee, Z13, Z12, Z23
+	VADDPS       Z23, Z22, Z22
+	VSHUFF32X4   $0x44, Z15, Z14, Z23
+	VSHUFF32X4   $0xee, Z15, Z14, Z24
+	VADDPS       Z24, Z23, Z23
+	VSHUFF32X4   $0x88, Z17, Z16, Z24
+	VSHUFF32X4   $0xdd, Z17, Z16, Z16
+	VADDPS       Z16, Z24, Z24
+	VSHUFF32X4   $0x88, Z19, Z18, Z16
+	VSHUFF32X4   $0xdd, Z19, Z18, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFF32X4   $0x88, Z21, Z20, Z17
+	VSHUFF32X4   $0xdd, Z21, Z20, Z18
+	VADDPS       Z18, Z17, Z17
+	VSHUFF32X4   $0x88, Z23, Z22, Z18
+	VSHUFF32X4   $0xdd, Z23, Z22, Z19
+	VADDPS       Z19, Z18, Z18
+	VUNPCKLPD    Z16, Z24, Z19
+	VUNPCKHPD    Z16, Z24, Z16
+	VADDPS       Z16, Z19, Z19
+	VUNPCKLPD    Z18, Z17, Z16
+	VUNPCKHPD    Z18, Z17, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFPS      $0x88, Z16, Z19, Z17
+	VSHUFPS      $0xdd, Z16, Z19, Z16
+	VADDPS       Z16, Z17, Z17
+	VBROADCASTSS scale+104(FP), Z16
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      Z17, (AX)
+	ADDQ         $0x40, AX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	SUBQ         $0x10, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx512AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512AddBF161(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+
+beginRows0Run8:
+	CMPQ    DX, $0x08
+	JLT     endRows0Run8
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run8:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	ADDQ         R8, R9
+	VPMOVZXWD    (SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VPMOVZXWD    32(SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VPMOVZXWD    64(SI), Z10
+	VPSLLD       $0x10, Z10, Z10
+	VPMOVZXWD    96(SI), Z11
+	VPSLLD       $0x10, Z11, Z11
+	VPMOVZXWD    128(SI), Z12
+	VPSLLD       $0x10, Z12, Z12
+	VPMOVZXWD    160(SI), Z13
+	VPSLLD       $0x10, Z13, Z13
+	VPMOVZXWD    192(SI), Z14
+	VPSLLD       $0x10, Z14, Z14
+	VPMOVZXWD    224(SI), Z15
+	VPSLLD       $0x10, Z15, Z15
+	VBROADCASTSS (BX), Z16
+	VFMADD231PS  Z8, Z16, Z0
+	VFMADD231PS  Z9, Z16, Z1
+	VFMADD231PS  Z10, Z16, Z2
+	VFMADD231PS  Z11, Z16, Z3
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run8
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, 256(AX)
+	VMOVUPS      Z5, 320(AX)
+	VMOVUPS      Z6, 384(AX)
+	VMOVUPS      Z7, 448(AX)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x08, DX
+	JMP          beginRows0Run8
+
+endRows0Run8:
+beginRows0Run4:
+	CMPQ    DX, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run4:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
+	VPMOVZXWD    (SI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VPMOVZXWD    32(SI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VPMOVZXWD    64(SI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPMOVZXWD    96(SI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x04, DX
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    DX, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run2:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	VPMOVZXWD    (SI), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VPMOVZXWD    32(SI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, DX
+	JMP          beginRows0Run2
+
+endRows0Run2:
+beginRows0Run1:
+	CMPQ    DX, $0x01
+	JLT     endRows0Run1
+	VMOVUPS (AX), Z0
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run1:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	VPMOVZXWD    (SI), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z1, Z2, Z0
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run1
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, DX
+	JMP          beginRows0Run1
+
+endRows0Run1:
+	VZEROUPPER
+	RET
+
+// func avx512LoadBF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avx512LoadBF16(SB), NOSPLIT, $0-80
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   width+24(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   src_base+32(FP), DX
+	MOVQ   stride+56(FP), BX
+	MOVQ   rows+64(FP), SI
+	IMUL3Q $0x20, BX, DI
+
+row:
+	MOVQ DX, R8
+	MOVQ AX, R9
+	MOVQ n+72(FP), R10
+
+block:
+	PREFETCHT1 (R8)(DI*1)
+	VPMOVZXWD  (R8), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVUPS    Z0, (R9)
+	ADDQ       $0x20, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x10, R10
+	JNZ        block
+	ADDQ       BX, DX
+	ADDQ       CX, AX
+	DECQ       SI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func avx512DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, F16C, MMX+
+TEXT ·avx512DotsQ8_04(SB), NOSPLIT, $0-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ kStride+80(FP), R8
+	LEAQ (R8)(R8*2), R9
+
+keys:
+	MOVQ   q_base+32(FP), R10
+	MOVQ   CX, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, R8, R12
+	LEAQ   (R11)(R12*1), R12
+	MOVQ   vectors+88(FP), R13
+
+row0Half0:
+	VMOVUPS       (R10), Z16
+	VMOVUPS       64(R10), Z17
+	VMOVUPS       (R10)(SI*1), Z18
+	VMOVUPS       64(R10)(SI*1), Z19
+	VMOVUPS       (R10)(SI*2), Z20
+	VMOVUPS       64(R10)(SI*2), Z21
+	VMOVUPS       (R10)(DI*1), Z22
+	VMOVUPS       64(R10)(DI*1), Z23
+	MOVWLZX       (R11), R14
+	VMOVD         R14, X24
+	VCVTPH2PS     X24, X24
+	VBROADCASTSS  X24, Z24
+	PREFETCHT1    (R12)
+	VPMOVSXBD     2(R11), Z25
+	VCVTDQ2PS     Z25, Z25
+	VMULPS        Z24, Z25, Z25
+	VFMADD231PS   Z25, Z16, Z0
+	VFMADD231PS   Z25, Z18, Z1
+	VFMADD231PS   Z25, Z20, Z2
+	VFMADD231PS   Z25, Z22, Z3
+	VPMOVSXBD     18(R11), Z25
+	VCVTDQ2PS     Z25, Z25
+	VMULPS        Z24, Z25, Z25
+	VFMADD231PS   Z25, Z17, Z0
+	VFMADD231PS   Z25, Z19, Z1
+	VFMADD231PS   Z25, Z21, Z2
+	VFMADD231PS   Z25, Z23, Z3
+	MOVWLZX       (R11)(R8*1), R14
+	VMOVD         R14, X24
+	VCVTPH2PS     X24, X24
+	VBROADCASTSS  X24, Z24
+	PREFETCHT1    (R12)(R8*1)
+	VPMOVSXBD     2(R11)(R8*1), Z25
+	VCVTDQ2PS     Z25, Z25
+	VMULPS        Z24, Z25, Z25
+	VFMADD231PS   Z25, Z16, Z4
+	VFMADD231PS   Z25, Z18, Z5
+	VFMADD231PS   Z25, Z20, Z6
+	VFMADD231PS   Z25, Z22, Z7
+	VPMOVSXBD     18(R11)(R8*1), Z25
+	VCVTDQ2PS     Z25, Z25
+	VMULPS        Z24, Z25, Z25
+	VFMADD231PS   Z25, Z17, Z4
+	VFMADD231PS   Z25, Z19, Z5
+	VFMADD231PS   Z25, Z21, Z6
+	VFMADD231PS   Z25, Z23, Z7
+	MOVWLZX       (R11)(R8*2), R14
+	VMOVD         R14, X24
+	VCVTPH2PS     X24, X24
+	VBROADCASTSS  X24, Z24
+	PREFETCHT1    (R12)(R8*2)
+	VPMOVSXBD     2(R11)(R8*2), Z25
+	VCVTDQ2PS     Z25, Z25
+	VMULPS        Z24, Z25, Z25
+	VFMADD231PS   Z25, Z16, Z8
+	VFMADD231PS   Z25, Z18, Z9
+	VFMADD231PS   Z25, Z20, Z10
+	VFMADD231PS   Z25, Z22, Z11
+	VPMOVSXBD     18(R11)(R8*2), Z25
+	VCVTDQ2PS     Z25, Z25
+	VMULPS        Z24, Z25, Z25
+	VFMADD231PS   Z25, Z17, Z8
+	VFMADD231PS   Z25, Z19, Z9
+	VFMADD231PS   Z25, Z21, Z10
+	VFMADD231PS   Z25, Z23, Z11
+	MOVWLZX       (R11)(R9*1), R14
+	VMOVD         R14, X24
+	VCVTPH2PS     X24, X24
+	VBROADCASTSS  X24, Z24
+	PREFETCHT1    (R12)(R9*1)
+	VPMOVSXBD     2(R11)(R9*1), Z25
+	VCVTDQ2PS     Z25, Z25
+	VMULPS        Z24, Z25, Z25
+	VFMADD231PS   Z25, Z16, Z12
+	VFMADD231PS   Z25, Z18, Z13
+	VFMADD231PS   Z25, Z20, Z14
+	VFMADD231PS   Z25, Z22, Z15
+	VPMOVSXBD     18(R11)(R9*1), Z16
+	VCVTDQ2PS     Z16, Z16
+	VMULPS        Z24, Z16, Z16
+	VFMADD231PS   Z16, Z17, Z12
+	VFMADD231PS   Z16, Z19, Z13
+	VFMADD231PS   Z16, Z21, Z14
+	VFMADD231PS   Z16, Z23, Z15
+	ADDQ          $0x00000080, R10
+	ADDQ          $0x22, R12
+	ADDQ          $0x22, R11
+	SUBQ          $0x02, R13
+	JNZ           row0Half0
+	VSHUFF32X4    $0x44, Z1, Z0, Z16
+	VSHUFF32X4    $0xee, Z1, Z0, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x44, Z3, Z2, Z17
+	VSHUFF32X4    $0xee, Z3, Z2, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x44, Z5, Z4, Z18
+	VSHUFF32X4    $0xee, Z5, Z4, Z19
+	VADDPS        Z19, Z18, Z18
+	VSHUFF32X4    $0x44, Z7, Z6, Z19
+	VSHUFF32X4    $0xee, Z7, Z6, Z20
+	VADDPS        Z20, Z19, Z19
+	VSHUFF32X4    $0x44, Z9, Z8, Z20
+	VSHUFF32X4    $0xee, Z9, Z8, Z21
+	VADDPS        Z21, Z20, Z20
+	VSHUFF32X4    $0x44, Z11, Z10, Z21
+	VSHUFF32X4    $0xee, Z11, Z10, Z22
+	VADDPS        Z22, Z21, Z21
+	VSHUFF32X4    $0x44, Z13, Z12, Z22
+	VSHUFF32X4    $0xee, Z13, Z12, Z23
+	VADDPS        Z23, Z22, Z22
+	VSHUFF32X4    $0x44, Z15, Z14, Z23
+	VSHUFF32X4    $0xee, Z15, Z14, Z24
+	VADDPS        Z24, Z23, Z23
+	VSHUFF32X4    $0x88, Z17, Z16, Z24
+	VSHUFF32X4    $0xdd, Z17, Z16, Z16
+	VADDPS        Z16, Z24, Z24
+	VSHUFF32X4    $0x88, Z19, Z18, Z16
+	VSHUFF32X4    $0xdd, Z19, Z18, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x88, Z21, Z20, Z17
+	VSHUFF32X4    $0xdd, Z21, Z20, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x88, Z23, Z22, Z18
+	VSHUFF32X4    $0xdd, Z23, Z22, Z19
+	VADDPS        Z19, Z18, Z18
+	VUNPCKLPD     Z16, Z24, Z19
+	VUNPCKHPD     Z16, Z24, Z16
+	VADDPS        Z16, Z19, Z19
+	VUNPCKLPD     Z18, Z17, Z16
+	VUNPCKHPD     Z18, Z17, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFPS       $0x88, Z16, Z19, Z17
+	VSHUFPS       $0xdd, Z16, Z19, Z16
+	VADDPS        Z16, Z17, Z17
+	VBROADCASTSS  scale+104(FP), Z16
+	VMULPS        Z16, Z17, Z17
+	VEXTRACTF32X4 $0x00, Z17, (AX)
+	VEXTRACTF32X4 $0x01, Z17, (AX)(DX*1)
+	VEXTRACTF32X4 $0x02, Z17, (AX)(DX*2)
+	VEXTRACTF32X4 $0x03, Z17, (AX)(BX*1)
+	ADDQ          $0x10, AX
+	LEAQ          (CX)(R8*4), CX
+	SUBQ          $0x04, keys+96(FP)
+	JNZ           keys
+	VZEROUPPER
+	RET
+
+// func avx512AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, F16C, MMX+
+TEXT ·avx512AddQ8_04(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ vectors+88(FP), R8
+
+beginRows0Run4:
+	CMPQ    R8, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS (AX)(SI*1), Z4
+	VMOVUPS 64(AX)(SI*1), Z5
+	VMOVUPS 128(AX)(SI*1), Z6
+	VMOVUPS 192(AX)(SI*1), Z7
+	VMOVUPS (AX)(SI*2), Z8
+	VMOVUPS 64(AX)(SI*2), Z9
+	VMOVUPS 128(AX)(SI*2), Z10
+	VMOVUPS 192(AX)(SI*2), Z11
+	VMOVUPS (AX)(DI*1), Z12
+	VMOVUPS 64(AX)(DI*1), Z13
+	VMOVUPS 128(AX)(DI*1), Z14
+	VMOVUPS 192(AX)(DI*1), Z15
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run4:
+	PREFETCHT1   (R13)
+	PREFETCHT1   64(R13)
+	ADDQ         R12, R13
+	MOVWLZX      (R10), R14
+	VMOVD        R14, X16
+	VCVTPH2PS    X16, X16
+	VBROADCASTSS X16, Z16
+	VPMOVSXBD    2(R10), Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z16, Z17, Z17
+	VPMOVSXBD    18(R10), Z18
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z16, Z18, Z18
+	MOVWLZX      34(R10), R14
+	VMOVD        R14, X16
+	VCVTPH2PS    X16, X16
+	VBROADCASTSS X16, Z16
+	VPMOVSXBD    36(R10), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z16, Z19, Z19
+	VPMOVSXBD    52(R10), Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z16, Z20, Z20
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z17, Z16, Z0
+	VFMADD231PS  Z18, Z16, Z1
+	VFMADD231PS  Z19, Z16, Z2
+	VFMADD231PS  Z20, Z16, Z3
+	VBROADCASTSS (R9)(DX*1), Z16
+	VFMADD231PS  Z17, Z16, Z4
+	VFMADD231PS  Z18, Z16, Z5
+	VFMADD231PS  Z19, Z16, Z6
+	VFMADD231PS  Z20, Z16, Z7
+	VBROADCASTSS (R9)(DX*2), Z16
+	VFMADD231PS  Z17, Z16, Z8
+	VFMADD231PS  Z18, Z16, Z9
+	VFMADD231PS  Z19, Z16, Z10
+	VFMADD231PS  Z20, Z16, Z11
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z17, Z16, Z12
+	VFMADD231PS  Z18, Z16, Z13
+	VFMADD231PS  Z19, Z16, Z14
+	VFMADD231PS  Z20, Z16, Z15
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, (AX)(SI*1)
+	VMOVUPS      Z5, 64(AX)(SI*1)
+	VMOVUPS      Z6, 128(AX)(SI*1)
+	VMOVUPS      Z7, 192(AX)(SI*1)
+	VMOVUPS      Z8, (AX)(SI*2)
+	VMOVUPS      Z9, 64(AX)(SI*2)
+	VMOVUPS      Z10, 128(AX)(SI*2)
+	VMOVUPS      Z11, 192(AX)(SI*2)
+	VMOVUPS      Z12, (AX)(DI*1)
+	VMOVUPS      Z13, 64(AX)(DI*1)
+	VMOVUPS      Z14, 128(AX)(DI*1)
+	VMOVUPS      Z15, 192(AX)(DI*1)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000044, CX
+	SUBQ         $0x04, R8
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    R8, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS (AX)(SI*1), Z2
+	VMOVUPS 64(AX)(SI*1), Z3
+	VMOVUPS (AX)(SI*2), Z4
+	VMOVUPS 64(AX)(SI*2), Z5
+	VMOVUPS (AX)(DI*1), Z6
+	VMOVUPS 64(AX)(DI*1), Z7
+	MOVQ    w_base+24(FP), R9
+	MOVQ    CX, R10
+	MOVQ    n+96(FP), R11
+	MOVQ    vStride+80(FP), R12
+	IMUL3Q  $0x20, R12, R13
+	LEAQ    (R10)(R13*1), R13
+
+positionRows0Run2:
+	PREFETCHT1   (R13)
+	ADDQ         R12, R13
+	MOVWLZX      (R10), R14
+	VMOVD        R14, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Z8
+	VPMOVSXBD    2(R10), Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z8, Z9, Z9
+	VPMOVSXBD    18(R10), Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z8, Z10, Z10
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z9, Z8, Z0
+	VFMADD231PS  Z10, Z8, Z1
+	VBROADCASTSS (R9)(DX*1), Z8
+	VFMADD231PS  Z9, Z8, Z2
+	VFMADD231PS  Z10, Z8, Z3
+	VBROADCASTSS (R9)(DX*2), Z8
+	VFMADD231PS  Z9, Z8, Z4
+	VFMADD231PS  Z10, Z8, Z5
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z9, Z8, Z6
+	VFMADD231PS  Z10, Z8, Z7
+	ADDQ         $0x04, R9
+	ADDQ         R12, R10
+	DECQ         R11
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, (AX)(SI*1)
+	VMOVUPS      Z3, 64(AX)(SI*1)
+	VMOVUPS      Z4, (AX)(SI*2)
+	VMOVUPS      Z5, 64(AX)(SI*2)
+	VMOVUPS      Z6, (AX)(DI*1)
+	VMOVUPS      Z7, 64(AX)(DI*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000022, CX
+	SUBQ         $0x02, R8
+	JMP          beginRows0Run2
+
+endRows0Run2:
+	VZEROUPPER
+	RET
+
+// func avx512DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, F16C, MMX+
+TEXT ·avx512DotsQ8_02(SB), NOSPLIT, $0-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
+	LEAQ (SI)(SI*2), DI
+
+keys:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
+	LEAQ   (R9)(SI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, SI, R11
+	LEAQ   (R9)(R11*1), R12
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R13
+
+row0Half0:
+	VMOVUPS       (R8), Z16
+	VMOVUPS       64(R8), Z17
+	VMOVUPS       (R8)(BX*1), Z18
+	VMOVUPS       64(R8)(BX*1), Z19
+	MOVWLZX       (R9), R14
+	VMOVD         R14, X20
+	VCVTPH2PS     X20, X20
+	VBROADCASTSS  X20, Z20
+	PREFETCHT1    (R12)
+	VPMOVSXBD     2(R9), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z16, Z0
+	VFMADD231PS   Z21, Z18, Z2
+	VPMOVSXBD     18(R9), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z17, Z0
+	VFMADD231PS   Z21, Z19, Z2
+	MOVWLZX       (R9)(SI*1), R14
+	VMOVD         R14, X20
+	VCVTPH2PS     X20, X20
+	VBROADCASTSS  X20, Z20
+	PREFETCHT1    (R12)(SI*1)
+	VPMOVSXBD     2(R9)(SI*1), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z16, Z4
+	VFMADD231PS   Z21, Z18, Z6
+	VPMOVSXBD     18(R9)(SI*1), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z17, Z4
+	VFMADD231PS   Z21, Z19, Z6
+	MOVWLZX       (R9)(SI*2), R14
+	VMOVD         R14, X20
+	VCVTPH2PS     X20, X20
+	VBROADCASTSS  X20, Z20
+	PREFETCHT1    (R12)(SI*2)
+	VPMOVSXBD     2(R9)(SI*2), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z16, Z8
+	VFMADD231PS   Z21, Z18, Z10
+	VPMOVSXBD     18(R9)(SI*2), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z17, Z8
+	VFMADD231PS   Z21, Z19, Z10
+	MOVWLZX       (R9)(DI*1), R14
+	VMOVD         R14, X20
+	VCVTPH2PS     X20, X20
+	VBROADCASTSS  X20, Z20
+	PREFETCHT1    (R12)(DI*1)
+	VPMOVSXBD     2(R9)(DI*1), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z16, Z12
+	VFMADD231PS   Z21, Z18, Z14
+	VPMOVSXBD     18(R9)(DI*1), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z17, Z12
+	VFMADD231PS   Z21, Z19, Z14
+	MOVWLZX       (R10), R14
+	VMOVD         R14, X20
+	VCVTPH2PS     X20, X20
+	VBROADCASTSS  X20, Z20
+	PREFETCHT1    (R11)
+	VPMOVSXBD     2(R10), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z16, Z1
+	VFMADD231PS   Z21, Z18, Z3
+	VPMOVSXBD     18(R10), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z17, Z1
+	VFMADD231PS   Z21, Z19, Z3
+	MOVWLZX       (R10)(SI*1), R14
+	VMOVD         R14, X20
+	VCVTPH2PS     X20, X20
+	VBROADCASTSS  X20, Z20
+	PREFETCHT1    (R11)(SI*1)
+	VPMOVSXBD     2(R10)(SI*1), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z16, Z5
+	VFMADD231PS   Z21, Z18, Z7
+	VPMOVSXBD     18(R10)(SI*1), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z17, Z5
+	VFMADD231PS   Z21, Z19, Z7
+	MOVWLZX       (R10)(SI*2), R14
+	VMOVD         R14, X20
+	VCVTPH2PS     X20, X20
+	VBROADCASTSS  X20, Z20
+	PREFETCHT1    (R11)(SI*2)
+	VPMOVSXBD     2(R10)(SI*2), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z16, Z9
+	VFMADD231PS   Z21, Z18, Z11
+	VPMOVSXBD     18(R10)(SI*2), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z17, Z9
+	VFMADD231PS   Z21, Z19, Z11
+	MOVWLZX       (R10)(DI*1), R14
+	VMOVD         R14, X20
+	VCVTPH2PS     X20, X20
+	VBROADCASTSS  X20, Z20
+	PREFETCHT1    (R11)(DI*1)
+	VPMOVSXBD     2(R10)(DI*1), Z21
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        Z20, Z21, Z21
+	VFMADD231PS   Z21, Z16, Z13
+	VFMADD231PS   Z21, Z18, Z15
+	VPMOVSXBD     18(R10)(DI*1), Z16
+	VCVTDQ2PS     Z16, Z16
+	VMULPS        Z20, Z16, Z16
+	VFMADD231PS   Z16, Z17, Z13
+	VFMADD231PS   Z16, Z19, Z15
+	ADDQ          $0x00000080, R8
+	ADDQ          $0x22, R12
+	ADDQ          $0x22, R11
+	ADDQ          $0x22, R9
+	ADDQ          $0x22, R10
+	SUBQ          $0x02, R13
+	JNZ           row0Half0
+	VSHUFF32X4    $0x44, Z1, Z0, Z16
+	VSHUFF32X4    $0xee, Z1, Z0, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x44, Z3, Z2, Z17
+	VSHUFF32X4    $0xee, Z3, Z2, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x44, Z5, Z4, Z18
+	VSHUFF32X4    $0xee, Z5, Z4, Z19
+	VADDPS        Z19, Z18, Z18
+	VSHUFF32X4    $0x44, Z7, Z6, Z19
+	VSHUFF32X4    $0xee, Z7, Z6, Z20
+	VADDPS        Z20, Z19, Z19
+	VSHUFF32X4    $0x44, Z9, Z8, Z20
+	VSHUFF32X4    $0xee, Z9, Z8, Z21
+	VADDPS        Z21, Z20, Z20
+	VSHUFF32X4    $0x44, Z11, Z10, Z21
+	VSHUFF32X4    $0xee, Z11, Z10, Z22
+	VADDPS        Z22, Z21, Z21
+	VSHUFF32X4    $0x44, Z13, Z12, Z22
+	VSHUFF32X4    $0xee, Z13, Z12, Z23
+	VADDPS        Z23, Z22, Z22
+	VSHUFF32X4    $0x44, Z15, Z14, Z23
+	VSHUFF32X4    $0xee, Z15, Z14, Z24
+	VADDPS        Z24, Z23, Z23
+	VSHUFF32X4    $0x88, Z17, Z16, Z24
+	VSHUFF32X4    $0xdd, Z17, Z16, Z16
+	VADDPS        Z16, Z24, Z24
+	VSHUFF32X4    $0x88, Z19, Z18, Z16
+	VSHUFF32X4    $0xdd, Z19, Z18, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFF32X4    $0x88, Z21, Z20, Z17
+	VSHUFF32X4    $0xdd, Z21, Z20, Z18
+	VADDPS        Z18, Z17, Z17
+	VSHUFF32X4    $0x88, Z23, Z22, Z18
+	VSHUFF32X4    $0xdd, Z23, Z22, Z19
+	VADDPS        Z19, Z18, Z18
+	VUNPCKLPD     Z16, Z24, Z19
+	VUNPCKHPD     Z16, Z24, Z16
+	VADDPS        Z16, Z19, Z19
+	VUNPCKLPD     Z18, Z17, Z16
+	VUNPCKHPD     Z18, Z17, Z17
+	VADDPS        Z17, Z16, Z16
+	VSHUFPS       $0x88, Z16, Z19, Z17
+	VSHUFPS       $0xdd, Z16, Z19, Z16
+	VADDPS        Z16, Z17, Z17
+	VBROADCASTSS  scale+104(FP), Z16
+	VMULPS        Z16, Z17, Z17
+	VEXTRACTF64X4 $0x00, Z17, (AX)
+	VEXTRACTF64X4 $0x01, Z17, (AX)(DX*1)
+	ADDQ          $0x20, AX
+	LEAQ          (CX)(SI*4), CX
+	LEAQ          (CX)(SI*4), CX
+	SUBQ          $0x08, keys+96(FP)
+	JNZ           keys
+	VZEROUPPER
+	RET
+
+// func avx512AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, F16C, MMX+
+TEXT ·avx512AddQ8_02(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ vectors+88(FP), SI
+
+beginRows0Run8:
+	CMPQ    SI, $0x08
+	JLT     endRows0Run8
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	VMOVUPS (AX)(BX*1), Z8
+	VMOVUPS 64(AX)(BX*1), Z9
+	VMOVUPS 128(AX)(BX*1), Z10
+	VMOVUPS 192(AX)(BX*1), Z11
+	VMOVUPS 256(AX)(BX*1), Z12
+	VMOVUPS 320(AX)(BX*1), Z13
+	VMOVUPS 384(AX)(BX*1), Z14
+	VMOVUPS 448(AX)(BX*1), Z15
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run8:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	ADDQ         R10, R11
+	MOVWLZX      (R8), R12
+	VMOVD        R12, X16
+	VCVTPH2PS    X16, X16
+	VBROADCASTSS X16, Z16
+	VPMOVSXBD    2(R8), Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z16, Z17, Z17
+	VPMOVSXBD    18(R8), Z18
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z16, Z18, Z18
+	MOVWLZX      34(R8), R12
+	VMOVD        R12, X16
+	VCVTPH2PS    X16, X16
+	VBROADCASTSS X16, Z16
+	VPMOVSXBD    36(R8), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z16, Z19, Z19
+	VPMOVSXBD    52(R8), Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z16, Z20, Z20
+	MOVWLZX      68(R8), R12
+	VMOVD        R12, X16
+	VCVTPH2PS    X16, X16
+	VBROADCASTSS X16, Z16
+	VPMOVSXBD    70(R8), Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z16, Z21, Z21
+	VPMOVSXBD    86(R8), Z22
+	VCVTDQ2PS    Z22, Z22
+	VMULPS       Z16, Z22, Z22
+	MOVWLZX      102(R8), R12
+	VMOVD        R12, X16
+	VCVTPH2PS    X16, X16
+	VBROADCASTSS X16, Z16
+	VPMOVSXBD    104(R8), Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z16, Z23, Z23
+	VPMOVSXBD    120(R8), Z24
+	VCVTDQ2PS    Z24, Z24
+	VMULPS       Z16, Z24, Z24
+	VBROADCASTSS (DI), Z16
+	VFMADD231PS  Z17, Z16, Z0
+	VFMADD231PS  Z18, Z16, Z1
+	VFMADD231PS  Z19, Z16, Z2
+	VFMADD231PS  Z20, Z16, Z3
+	VFMADD231PS  Z21, Z16, Z4
+	VFMADD231PS  Z22, Z16, Z5
+	VFMADD231PS  Z23, Z16, Z6
+	VFMADD231PS  Z24, Z16, Z7
+	VBROADCASTSS (DI)(DX*1), Z16
+	VFMADD231PS  Z17, Z16, Z8
+	VFMADD231PS  Z18, Z16, Z9
+	VFMADD231PS  Z19, Z16, Z10
+	VFMADD231PS  Z20, Z16, Z11
+	VFMADD231PS  Z21, Z16, Z12
+	VFMADD231PS  Z22, Z16, Z13
+	VFMADD231PS  Z23, Z16, Z14
+	VFMADD231PS  Z24, Z16, Z15
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run8
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, 256(AX)
+	VMOVUPS      Z5, 320(AX)
+	VMOVUPS      Z6, 384(AX)
+	VMOVUPS      Z7, 448(AX)
+	VMOVUPS      Z8, (AX)(BX*1)
+	VMOVUPS      Z9, 64(AX)(BX*1)
+	VMOVUPS      Z10, 128(AX)(BX*1)
+	VMOVUPS      Z11, 192(AX)(BX*1)
+	VMOVUPS      Z12, 256(AX)(BX*1)
+	VMOVUPS      Z13, 320(AX)(BX*1)
+	VMOVUPS      Z14, 384(AX)(BX*1)
+	VMOVUPS      Z15, 448(AX)(BX*1)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000088, CX
+	SUBQ         $0x08, SI
+	JMP          beginRows0Run8
+
+endRows0Run8:
+beginRows0Run4:
+	CMPQ    SI, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS (AX)(BX*1), Z4
+	VMOVUPS 64(AX)(BX*1), Z5
+	VMOVUPS 128(AX)(BX*1), Z6
+	VMOVUPS 192(AX)(BX*1), Z7
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run4:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         R10, R11
+	MOVWLZX      (R8), R12
+	VMOVD        R12, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Z8
+	VPMOVSXBD    2(R8), Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z8, Z9, Z9
+	VPMOVSXBD    18(R8), Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z8, Z10, Z10
+	MOVWLZX      34(R8), R12
+	VMOVD        R12, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Z8
+	VPMOVSXBD    36(R8), Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z8, Z11, Z11
+	VPMOVSXBD    52(R8), Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z8, Z12, Z12
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z9, Z8, Z0
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z11, Z8, Z2
+	VFMADD231PS  Z12, Z8, Z3
+	VBROADCASTSS (DI)(DX*1), Z8
+	VFMADD231PS  Z9, Z8, Z4
+	VFMADD231PS  Z10, Z8, Z5
+	VFMADD231PS  Z11, Z8, Z6
+	VFMADD231PS  Z12, Z8, Z7
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, (AX)(BX*1)
+	VMOVUPS      Z5, 64(AX)(BX*1)
+	VMOVUPS      Z6, 128(AX)(BX*1)
+	VMOVUPS      Z7, 192(AX)(BX*1)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000044, CX
+	SUBQ         $0x04, SI
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    SI, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS (AX)(BX*1), Z2
+	VMOVUPS 64(AX)(BX*1), Z3
+	MOVQ    w_base+24(FP), DI
+	MOVQ    CX, R8
+	MOVQ    n+96(FP), R9
+	MOVQ    vStride+80(FP), R10
+	IMUL3Q  $0x20, R10, R11
+	LEAQ    (R8)(R11*1), R11
+
+positionRows0Run2:
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	MOVWLZX      (R8), R12
+	VMOVD        R12, X4
+	VCVTPH2PS    X4, X4
+	VBROADCASTSS X4, Z4
+	VPMOVSXBD    2(R8), Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z4, Z5, Z5
+	VPMOVSXBD    18(R8), Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z4, Z6, Z6
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z5, Z4, Z0
+	VFMADD231PS  Z6, Z4, Z1
+	VBROADCASTSS (DI)(DX*1), Z4
+	VFMADD231PS  Z5, Z4, Z2
+	VFMADD231PS  Z6, Z4, Z3
+	ADDQ         $0x04, DI
+	ADDQ         R10, R8
+	DECQ         R9
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, (AX)(BX*1)
+	VMOVUPS      Z3, 64(AX)(BX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000022, CX
+	SUBQ         $0x02, SI
+	JMP          beginRows0Run2
+
+endRows0Run2:
+	VZEROUPPER
+	RET
+
+// func avx512DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// Requires: AVX, AVX512F, F16C, MMX+
+TEXT ·avx512DotsQ8_01(SB), NOSPLIT, $8-108
+	MOVQ dst_base+0(FP), AX
+	MOVQ k_base+56(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ kStride+80(FP), DX
+	LEAQ (DX)(DX*2), BX
+
+keys:
+	MOVQ   q_base+32(FP), SI
+	MOVQ   CX, DI
+	LEAQ   (DI)(DX*4), R8
+	LEAQ   (R8)(DX*4), R9
+	LEAQ   (R9)(DX*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	IMUL3Q $0x20, DX, R11
+	LEAQ   (DI)(R11*1), R12
+	LEAQ   (R8)(R11*1), R13
+	LEAQ   (R9)(R11*1), R14
+	LEAQ   (R10)(R11*1), R11
+	MOVQ   vectors+88(FP), R15
+
+row0Half0:
+	VMOVUPS      (SI), Z16
+	VMOVUPS      64(SI), Z17
+	MOVWLZX      (DI), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R12)
+	VPMOVSXBD    2(DI), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z0
+	VPMOVSXBD    18(DI), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z0
+	MOVWLZX      (DI)(DX*1), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R12)(DX*1)
+	VPMOVSXBD    2(DI)(DX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z4
+	VPMOVSXBD    18(DI)(DX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z4
+	MOVWLZX      (DI)(DX*2), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R12)(DX*2)
+	VPMOVSXBD    2(DI)(DX*2), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z8
+	VPMOVSXBD    18(DI)(DX*2), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z8
+	MOVWLZX      (DI)(BX*1), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R12)(BX*1)
+	VPMOVSXBD    2(DI)(BX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z12
+	VPMOVSXBD    18(DI)(BX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z12
+	MOVWLZX      (R8), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R13)
+	VPMOVSXBD    2(R8), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z1
+	VPMOVSXBD    18(R8), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z1
+	MOVWLZX      (R8)(DX*1), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R13)(DX*1)
+	VPMOVSXBD    2(R8)(DX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z5
+	VPMOVSXBD    18(R8)(DX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z5
+	MOVWLZX      (R8)(DX*2), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R13)(DX*2)
+	VPMOVSXBD    2(R8)(DX*2), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z9
+	VPMOVSXBD    18(R8)(DX*2), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z9
+	MOVWLZX      (R8)(BX*1), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R13)(BX*1)
+	VPMOVSXBD    2(R8)(BX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z13
+	VPMOVSXBD    18(R8)(BX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z13
+	MOVWLZX      (R9), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R14)
+	VPMOVSXBD    2(R9), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z2
+	VPMOVSXBD    18(R9), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z2
+	MOVWLZX      (R9)(DX*1), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R14)(DX*1)
+	VPMOVSXBD    2(R9)(DX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z6
+	VPMOVSXBD    18(R9)(DX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z6
+	MOVWLZX      (R9)(DX*2), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R14)(DX*2)
+	VPMOVSXBD    2(R9)(DX*2), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z10
+	VPMOVSXBD    18(R9)(DX*2), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z10
+	MOVWLZX      (R9)(BX*1), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R14)(BX*1)
+	VPMOVSXBD    2(R9)(BX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z14
+	VPMOVSXBD    18(R9)(BX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z14
+	MOVWLZX      (R10), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R11)
+	VPMOVSXBD    2(R10), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z3
+	VPMOVSXBD    18(R10), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z3
+	MOVWLZX      (R10)(DX*1), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R11)(DX*1)
+	VPMOVSXBD    2(R10)(DX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z7
+	VPMOVSXBD    18(R10)(DX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z7
+	MOVWLZX      (R10)(DX*2), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R11)(DX*2)
+	VPMOVSXBD    2(R10)(DX*2), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z11
+	VPMOVSXBD    18(R10)(DX*2), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z17, Z11
+	MOVWLZX      (R10)(BX*1), BP
+	VMOVD        BP, X18
+	VCVTPH2PS    X18, X18
+	VBROADCASTSS X18, Z18
+	PREFETCHT1   (R11)(BX*1)
+	VPMOVSXBD    2(R10)(BX*1), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VFMADD231PS  Z19, Z16, Z15
+	VPMOVSXBD    18(R10)(BX*1), Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z18, Z16, Z16
+	VFMADD231PS  Z16, Z17, Z15
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x22, R12
+	ADDQ         $0x22, R13
+	ADDQ         $0x22, R14
+	ADDQ         $0x22, R11
+	ADDQ         $0x22, DI
+	ADDQ         $0x22, R8
+	ADDQ         $0x22, R9
+	ADDQ         $0x22, R10
+	SUBQ         $0x02, R15
+	JNZ          row0Half0
+	VSHUFF32X4   $0x44, Z1, Z0, Z16
+	VSHUFF32X4   $0xee, Z1, Z0, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFF32X4   $0x44, Z3, Z2, Z17
+	VSHUFF32X4   $0xee, Z3, Z2, Z18
+	VADDPS       Z18, Z17, Z17
+	VSHUFF32X4   $0x44, Z5, Z4, Z18
+	VSHUFF32X4   $0xee, Z5, Z4, Z19
+	VADDPS       Z19, Z18, Z18
+	VSHUFF32X4   $0x44, Z7, Z6, Z19
+	VSHUFF32X4   $0xee, Z7, Z6, Z20
+	VADDPS       Z20, Z19, Z19
+	VSHUFF32X4   $0x44, Z9, Z8, Z20
+	VSHUFF32X4   $0xee, Z9, Z8, Z21
+	VADDPS       Z21, Z20, Z20
+	VSHUFF32X4   $0x44, Z11, Z10, Z21
+	VSHUFF32X4   $0xee, Z11, Z10, Z22
+	VADDPS       Z22, Z21, Z21
+	VSHUFF32X4   $0x44, Z13, Z12, Z22
+	VSHUFF32X4   $0xee, Z13, Z12, Z23
+	VADDPS       Z23, Z22, Z22
+	VSHUFF32X4   $0x44, Z15, Z14, Z23
+	VSHUFF32X4   $0xee, Z15, Z14, Z24
+	VADDPS       Z24, Z23, Z23
+	VSHUFF32X4   $0x88, Z17, Z16, Z24
+	VSHUFF32X4   $0xdd, Z17, Z16, Z16
+	VADDPS       Z16, Z24, Z24
+	VSHUFF32X4   $0x88, Z19, Z18, Z16
+	VSHUFF32X4   $0xdd, Z19, Z18, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFF32X4   $0x88, Z21, Z20, Z17
+	VSHUFF32X4   $0xdd, Z21, Z20, Z18
+	VADDPS       Z18, Z17, Z17
+	VSHUFF32X4   $0x88, Z23, Z22, Z18
+	VSHUFF32X4   $0xdd, Z23, Z22, Z19
+	VADDPS       Z19, Z18, Z18
+	VUNPCKLPD    Z16, Z24, Z19
+	VUNPCKHPD    Z16, Z24, Z16
+	VADDPS       Z16, Z19, Z19
+	VUNPCKLPD    Z18, Z17, Z16
+	VUNPCKHPD    Z18, Z17, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFPS      $0x88, Z16, Z19, Z17
+	VSHUFPS      $0xdd, Z16, Z19, Z16
+	VADDPS       Z16, Z17, Z17
+	VBROADCASTSS scale+104(FP), Z16
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      Z17, (AX)
+	ADDQ         $0x40, AX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	LEAQ         (CX)(DX*4), CX
+	SUBQ         $0x10, keys+96(FP)
+	JNZ          keys
+	VZEROUPPER
+	RET
+
+// func avx512AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// Requires: AVX, AVX512F, F16C, MMX+
+TEXT ·avx512AddQ8_01(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ v_base+56(FP), CX
+	MOVQ stride+48(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+	SHLQ $0x06, DX
+	LEAQ (DX)(DX*2), DX
+	MOVQ vectors+88(FP), DX
+
+beginRows0Run8:
+	CMPQ    DX, $0x08
+	JLT     endRows0Run8
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run8:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	ADDQ         R8, R9
+	MOVWLZX      (SI), R10
+	VMOVD        R10, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Z8
+	VPMOVSXBD    2(SI), Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z8, Z9, Z9
+	VPMOVSXBD    18(SI), Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z8, Z10, Z10
+	MOVWLZX      34(SI), R10
+	VMOVD        R10, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Z8
+	VPMOVSXBD    36(SI), Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z8, Z11, Z11
+	VPMOVSXBD    52(SI), Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z8, Z12, Z12
+	MOVWLZX      68(SI), R10
+	VMOVD        R10, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Z8
+	VPMOVSXBD    70(SI), Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z8, Z13, Z13
+	VPMOVSXBD    86(SI), Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z8, Z14, Z14
+	MOVWLZX      102(SI), R10
+	VMOVD        R10, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Z8
+	VPMOVSXBD    104(SI), Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z8, Z15, Z15
+	VPMOVSXBD    120(SI), Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z8, Z16, Z16
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  Z9, Z8, Z0
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z11, Z8, Z2
+	VFMADD231PS  Z12, Z8, Z3
+	VFMADD231PS  Z13, Z8, Z4
+	VFMADD231PS  Z14, Z8, Z5
+	VFMADD231PS  Z15, Z8, Z6
+	VFMADD231PS  Z16, Z8, Z7
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run8
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, 256(AX)
+	VMOVUPS      Z5, 320(AX)
+	VMOVUPS      Z6, 384(AX)
+	VMOVUPS      Z7, 448(AX)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000088, CX
+	SUBQ         $0x08, DX
+	JMP          beginRows0Run8
+
+endRows0Run8:
+beginRows0Run4:
+	CMPQ    DX, $0x04
+	JLT     endRows0Run4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run4:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
+	MOVWLZX      (SI), R10
+	VMOVD        R10, X4
+	VCVTPH2PS    X4, X4
+	VBROADCASTSS X4, Z4
+	VPMOVSXBD    2(SI), Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z4, Z5, Z5
+	VPMOVSXBD    18(SI), Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z4, Z6, Z6
+	MOVWLZX      34(SI), R10
+	VMOVD        R10, X4
+	VCVTPH2PS    X4, X4
+	VBROADCASTSS X4, Z4
+	VPMOVSXBD    36(SI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z4, Z7, Z7
+	VPMOVSXBD    52(SI), Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z4, Z8, Z8
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z5, Z4, Z0
+	VFMADD231PS  Z6, Z4, Z1
+	VFMADD231PS  Z7, Z4, Z2
+	VFMADD231PS  Z8, Z4, Z3
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run4
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000044, CX
+	SUBQ         $0x04, DX
+	JMP          beginRows0Run4
+
+endRows0Run4:
+beginRows0Run2:
+	CMPQ    DX, $0x02
+	JLT     endRows0Run2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    CX, SI
+	MOVQ    n+96(FP), DI
+	MOVQ    vStride+80(FP), R8
+	IMUL3Q  $0x20, R8, R9
+	LEAQ    (SI)(R9*1), R9
+
+positionRows0Run2:
+	PREFETCHT1   (R9)
+	ADDQ         R8, R9
+	MOVWLZX      (SI), R10
+	VMOVD        R10, X2
+	VCVTPH2PS    X2, X2
+	VBROADCASTSS X2, Z2
+	VPMOVSXBD    2(SI), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VPMOVSXBD    18(SI), Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z3, Z2, Z0
+	VFMADD231PS  Z4, Z2, Z1
+	ADDQ         $0x04, BX
+	ADDQ         R8, SI
+	DECQ         DI
+	JNZ          positionRows0Run2
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000022, CX
+	SUBQ         $0x02, DX
+	JMP          beginRows0Run2
+
+endRows0Run2:
+	VZEROUPPER
+	RET
+
+// func avx512LoadQ8_0(dst []float32, width int, src []byte, stride int, rows int, n int)
+// Requires: AVX, AVX512F, F16C, MMX+
+TEXT ·avx512LoadQ8_0(SB), NOSPLIT, $0-80
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   width+24(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   src_base+32(FP), DX
+	MOVQ   stride+56(FP), BX
+	MOVQ   rows+64(FP), SI
+	IMUL3Q $0x20, BX, DI
+
+row:
+	MOVQ DX, R8
+	MOVQ AX, R9
+	MOVQ n+72(FP), R10
+
+block:
+	PREFETCHT1   (R8)(DI*1)
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Z0
+	VPMOVSXBD    2(R8), Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (R9)
+	VPMOVSXBD    18(R8), Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 64(R9)
+	ADDQ         $0x22, R8
+	ADDQ         $0x00000080, R9
+	SUBQ         $0x20, R10
+	JNZ          block
+	ADDQ         BX, DX
+	ADDQ         CX, AX
+	DECQ         SI
+	JNZ          row
 	VZEROUPPER
 	RET
 
@@ -1421,138 +5049,3 @@ DATA all7fffffff<>+52(SB)/4, $0x7fffffff
 DATA all7fffffff<>+56(SB)/4, $0x7fffffff
 DATA all7fffffff<>+60(SB)/4, $0x7fffffff
 GLOBL all7fffffff<>(SB), RODATA|NOPTR, $64
-
-// func avx512LoadF32(dst []float32, width int, src []byte, stride int, rows int, n int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·avx512LoadF32(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x10, BX, DI
-
-row:
-	MOVQ DX, R8
-	MOVQ AX, R9
-	MOVQ n+72(FP), R10
-
-block:
-	PREFETCHT0 (R8)(DI*1)
-	VMOVUPS    (R8), Z0
-	VMOVUPS    Z0, (R9)
-	ADDQ       $0x40, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x10, R10
-	JNZ        block
-	ADDQ       BX, DX
-	ADDQ       CX, AX
-	DECQ       SI
-	JNZ        row
-	VZEROUPPER
-	RET
-
-// func avx512LoadF16(dst []float32, width int, src []byte, stride int, rows int, n int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·avx512LoadF16(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x10, BX, DI
-
-row:
-	MOVQ DX, R8
-	MOVQ AX, R9
-	MOVQ n+72(FP), R10
-
-block:
-	PREFETCHT0 (R8)(DI*1)
-	VCVTPH2PS  (R8), Z0
-	VMOVUPS    Z0, (R9)
-	ADDQ       $0x20, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x10, R10
-	JNZ        block
-	ADDQ       BX, DX
-	ADDQ       CX, AX
-	DECQ       SI
-	JNZ        row
-	VZEROUPPER
-	RET
-
-// func avx512LoadBF16(dst []float32, width int, src []byte, stride int, rows int, n int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·avx512LoadBF16(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x10, BX, DI
-
-row:
-	MOVQ DX, R8
-	MOVQ AX, R9
-	MOVQ n+72(FP), R10
-
-block:
-	PREFETCHT0 (R8)(DI*1)
-	VPMOVZXWD  (R8), Z0
-	VPSLLD     $0x10, Z0, Z0
-	VMOVUPS    Z0, (R9)
-	ADDQ       $0x20, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x10, R10
-	JNZ        block
-	ADDQ       BX, DX
-	ADDQ       CX, AX
-	DECQ       SI
-	JNZ        row
-	VZEROUPPER
-	RET
-
-// func avx512LoadQ8_0(dst []float32, width int, src []byte, stride int, rows int, n int)
-// Requires: AVX, AVX512F, F16C, MMX+
-TEXT ·avx512LoadQ8_0(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x10, BX, DI
-
-row:
-	MOVQ DX, R8
-	MOVQ AX, R9
-	MOVQ n+72(FP), R10
-
-block:
-	PREFETCHT0   (R8)(DI*1)
-	MOVWLZX      (R8), R11
-	VMOVD        R11, X0
-	VCVTPH2PS    X0, X0
-	VBROADCASTSS X0, Z0
-	VPMOVSXBD    2(R8), Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (R9)
-	VPMOVSXBD    18(R8), Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 64(R9)
-	ADDQ         $0x22, R8
-	ADDQ         $0x00000080, R9
-	SUBQ         $0x20, R10
-	JNZ          block
-	ADDQ         BX, DX
-	ADDQ         CX, AX
-	DECQ         SI
-	JNZ          row
-	VZEROUPPER
-	RET

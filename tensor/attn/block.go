@@ -16,15 +16,17 @@ type Shape struct {
 	Cap          float32 // of scores; 0: none
 }
 
-// A Block attends with a number of query rows to one span of one KV head. Its
-// use is: Reset, Query for each row, Keys for all positions in ascending
-// order, Weigh, Values likewise, Partial for each row. Positions count from
-// the beginning of the span.
+// A Block attends with a number of query rows to one span. Its use is: Reset,
+// Query for each row, Keys for all positions in ascending order, Weigh, Values
+// likewise, Partial for each row. Positions count from the beginning of the
+// span. Rows that share a KV head are neighbours.
 type Block struct {
 	set            *Set
 	shape          Shape
-	kWidth, vWidth int // floats of a row of a tile
-	tileRows       int // positions of a tile
+	floats         *kernels // of a tile
+	keys, values   *kernels // of the types; nil: they are dequantized
+	kWidth, vWidth int      // floats of a row of a tile
+	tileRows       int      // positions of a tile
 	rows           []blockRow
 	q              []float32 // rows of kWidth
 	scores         []float32 // rows of stride
@@ -69,8 +71,9 @@ func (b *Block) Init(s Shape, rows int, memory []byte) {
 		memory = memory[4*n:]
 		return part
 	}
+	set := Current()
 	*b = Block{
-		set: Current(), shape: s, kWidth: width(s.KType, s.KDim), vWidth: width(s.VType, s.VDim), stride: s.Span + lanes,
+		set: set, shape: s, floats: set.types[tensor.F32], keys: set.types[s.KType], values: set.types[s.VType], kWidth: width(s.KType, s.KDim), vWidth: width(s.VType, s.VDim), stride: s.Span + lanes,
 		q: take(q), scores: take(scores), sums: take(sums), tile: take(tile),
 	}
 	b.tileRows = tileRows(max(b.kWidth, b.vWidth))
@@ -91,34 +94,51 @@ func (b *Block) Query(q []float32, from, to int) {
 // See changes what row i sees, and keeps its query.
 func (b *Block) See(i, from, to int) { b.rows[i] = blockRow{from: from, to: to} }
 
-// groups calls do for each run of rows that one kernel takes.
-func (b *Block) groups(do func(kernel, first, rows int)) {
-	for first := 0; first < len(b.rows); {
-		kernel := 0
-		for heights[kernel] > len(b.rows)-first {
-			kernel++
+// TileRows is the most positions that Keys and Values take at a time.
+func (b *Block) TileRows() int { return b.tileRows }
+
+// fewRows is up to how many query rows convert keys and values as they meet
+// them. With more, a tile of float32 is better.
+const fewRows = 8
+
+// direct reports whether rows of dim values need no tile.
+func direct(k *kernels, rows, dim int) bool { return k != nil && rows <= fewRows && dim%lanes == 0 }
+
+// Keys scores positions [pos, pos+n), whose keys begin at src[i*stride], with
+// rows [first, end).
+func (b *Block) Keys(first, end, pos, n int, src []byte, stride int) {
+	if direct(b.keys, end-first, b.shape.KDim) {
+		if whole := n / lanes * lanes; whole > 0 {
+			b.score(b.keys, first, end, pos, whole, src, stride)
+			if n == whole {
+				return
+			}
+			pos, n, src = pos+whole, n-whole, src[whole*stride:]
 		}
-		do(kernel, first, heights[kernel])
-		first += heights[kernel]
+	}
+	b.keys.loadRows(b.shape.KType, b.tile, b.shape.KDim, src, stride, n)
+	b.score(b.floats, first, end, pos, n, bytesOf(b.tile), 4*b.kWidth)
+}
+
+// score is Keys for keys that kernels take, and up to 15 more.
+func (b *Block) score(k *kernels, first, end, pos, n int, src []byte, stride int) {
+	for rows := 0; first < end; first += rows {
+		kernel := kernelFor(end - first)
+		rows = heights[kernel]
+		if from, to := b.union(first, rows); from < pos+n && pos < to {
+			k.dots[kernel](b.scores[first*b.stride+pos:], b.stride, b.q[first*b.kWidth:], src, stride,
+				b.kWidth/lanes, roundUp(n, lanes), b.shape.Scale)
+		}
 	}
 }
 
-// Keys scores positions [pos, pos+n), whose keys begin at src[i*stride].
-func (b *Block) Keys(pos, n int, src []byte, stride int) {
-	for n > 0 {
-		count := min(n, b.tileRows)
-		b.set.loadRows(b.shape.KType, b.tile, b.shape.KDim, src, stride, count)
-		b.groups(func(kernel, first, rows int) {
-			if from, to := b.union(first, rows); from < pos+count && pos < to {
-				b.set.dots[kernel](b.scores[first*b.stride+pos:], b.stride, b.q[first*b.kWidth:], b.tile,
-					b.kWidth/lanes, roundUp(count, lanes), b.shape.Scale)
-			}
-		})
-		pos, n = pos+count, n-count
-		if n > 0 {
-			src = src[count*stride:]
-		}
+// kernelFor is the highest kernel for so many rows.
+func kernelFor(rows int) int {
+	kernel := 0
+	for heights[kernel] > rows {
+		kernel++
 	}
+	return kernel
 }
 
 // union is the positions that at least one of the rows sees, and what is
@@ -169,42 +189,42 @@ func fill(dst []float32, v float32) {
 }
 
 // Values adds the weighted values of positions [pos, pos+n), which begin at
-// src[i*stride].
-func (b *Block) Values(pos, n int, src []byte, stride int) {
-	for n > 0 {
-		count := min(n, b.tileRows)
-		b.set.loadRows(b.shape.VType, b.tile, b.shape.VDim, src, stride, count)
-		b.groups(func(kernel, first, rows int) { b.addTile(kernel, first, rows, pos, pos+count) })
-		pos, n = pos+count, n-count
-		if n > 0 {
-			src = src[count*stride:]
-		}
+// src[i*stride], to rows [first, end).
+func (b *Block) Values(first, end, pos, n int, src []byte, stride int) {
+	k := b.values
+	if !direct(k, end-first, b.shape.VDim) {
+		k.loadRows(b.shape.VType, b.tile, b.shape.VDim, src, stride, n)
+		k, src, stride = b.floats, bytesOf(b.tile), 4*b.vWidth
+	}
+	for rows := 0; first < end; first += rows {
+		kernel := kernelFor(end - first)
+		rows = heights[kernel]
+		b.addRows(k, kernel, first, pos, pos+n, src, stride)
 	}
 }
 
-// addTile adds the positions [begin, end) of the tile to rows: those that all
-// rows see together, and the others row by row.
-func (b *Block) addTile(kernel, first, rows, begin, end int) {
+// addRows adds positions [begin, end) to the rows of a kernel: those that all
+// of them see together, and the others row by row.
+func (b *Block) addRows(k *kernels, kernel, first, begin, end int, src []byte, stride int) {
+	rows := heights[kernel]
 	from, to := b.common(first, rows)
 	from, to = max(from, begin), min(to, end)
 	if from >= to {
 		from, to = end, end
 	}
+	add := func(kernel, row, from, to int) {
+		if from < to {
+			k.add[kernel](b.sums[row*b.vWidth:], b.scores[row*b.stride+from:], b.stride, src[(from-begin)*stride:], stride,
+				b.vWidth/lanes, to-from)
+		}
+	}
 	one := len(heights) - 1
 	for i := first; i < first+rows; i++ {
-		b.add(one, i, max(b.rows[i].from, begin), min(b.rows[i].to, from), begin)
+		add(one, i, max(b.rows[i].from, begin), min(b.rows[i].to, from))
 	}
-	b.add(kernel, first, from, to, begin)
+	add(kernel, first, from, to)
 	for i := first; i < first+rows; i++ {
-		b.add(one, i, max(b.rows[i].from, to), min(b.rows[i].to, end), begin)
-	}
-}
-
-// add adds positions [from, to) of the tile that begins at begin.
-func (b *Block) add(kernel, first, from, to, begin int) {
-	if from < to {
-		b.set.add[kernel](b.sums[first*b.vWidth:], b.scores[first*b.stride+from:], b.stride, b.tile[(from-begin)*b.vWidth:],
-			b.vWidth/lanes, to-from)
+		add(one, i, max(b.rows[i].from, to), min(b.rows[i].to, end))
 	}
 }
 
@@ -212,4 +232,9 @@ func (b *Block) add(kernel, first, from, to, begin int) {
 // the weighted values.
 func (b *Block) Partial(i int) (top, sum float32, values []float32) {
 	return b.rows[i].top, b.rows[i].sum, b.sums[i*b.vWidth:][:b.shape.VDim]
+}
+
+// bytesOf views float32 as memory.
+func bytesOf(values []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 }

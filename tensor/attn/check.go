@@ -4,30 +4,19 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gorun/tensor"
 )
 
 // Check runs each kernel of the set once and compares the bits of the results
 // with those of plain Go.
 func (s *Set) Check() error {
-	const vectors, keys, rows = 5, 32, 4
-	const width = vectors * lanes
-	q, k, v := numbers(rows*width), numbers(keys*width), numbers(keys*width)
-	for i, height := range heights {
-		got, want := make([]float32, height*keys), make([]float32, height*keys)
-		s.dots[i](got, keys, q, k, vectors, keys, 0.25)
-		generic.dots[i](want, keys, q, k, vectors, keys, 0.25)
-		if err := s.differ("dots", got, want); err != nil {
-			return err
-		}
-		weights := numbers(height * keys)
-		got, want = make([]float32, height*width), make([]float32, height*width)
-		s.add[i](got, weights, keys, v, vectors, keys)
-		generic.add[i](want, weights, keys, v, vectors, keys)
-		if err := s.differ("add", got, want); err != nil {
+	for t, k := range s.types {
+		if err := s.checkType(t, k); err != nil {
 			return err
 		}
 	}
-	got := numbers(16 * keys)
+	got := numbers(512)
 	for i := range got {
 		got[i] *= float32(i) // far enough down for weights of zero
 	}
@@ -39,25 +28,34 @@ func (s *Set) Check() error {
 	}
 	top, sum := s.softmax(got)
 	wantTop, wantSum := generic.softmax(want)
-	if err := s.differ("softmax", append(got, top, sum), append(want, wantTop, wantSum)); err != nil {
-		return err
-	}
-	return s.checkLoads()
+	return s.differ("softmax", append(got, top, sum), append(want, wantTop, wantSum))
 }
 
-func (s *Set) checkLoads() error {
-	for t, load := range s.load {
-		const n, rows = 64, 3
-		size := n / t.BlockSize() * t.BlockBytes()
-		src := finite(rows * size)
-		got, want := make([]float32, rows*n), make([]float32, rows*n)
-		load(got, n, src, size, rows, n)
-		generic.load[t](want, n, src, size, rows, n)
-		if err := s.differ("load of "+t.String(), got, want); err != nil {
+func (s *Set) checkType(t tensor.Type, k *kernels) error {
+	const vectors, keys = 6, 32
+	const width = vectors * lanes
+	size := width / t.BlockSize() * t.BlockBytes()
+	rows, plain := finite(keys*size), generic.types[t]
+	for i, height := range heights {
+		q := numbers(height * width)
+		got, want := make([]float32, height*keys), make([]float32, height*keys)
+		k.dots[i](got, keys, q, rows, size, vectors, keys, 0.25)
+		plain.dots[i](want, keys, q, rows, size, vectors, keys, 0.25)
+		if err := s.differ("dots of "+t.String(), got, want); err != nil {
+			return err
+		}
+		weights := numbers(height * keys)
+		got, want = make([]float32, height*width), make([]float32, height*width)
+		k.add[i](got, weights, keys, rows, size, vectors, keys)
+		plain.add[i](want, weights, keys, rows, size, vectors, keys)
+		if err := s.differ("add of "+t.String(), got, want); err != nil {
 			return err
 		}
 	}
-	return nil
+	got, want := make([]float32, keys*width), make([]float32, keys*width)
+	k.load(got, width, rows, size, keys, width)
+	plain.load(want, width, rows, size, keys, width)
+	return s.differ("load of "+t.String(), got, want)
 }
 
 // differ is an error if not all bits are the same.

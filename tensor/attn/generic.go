@@ -11,36 +11,48 @@ import (
 var generic = newGeneric()
 
 func newGeneric() *Set {
-	s := &Set{name: "generic", softmax: softmaxGeneric, softcap: softcapGeneric, load: map[tensor.Type]loadFunc{}}
-	for i, rows := range heights {
-		s.dots[i], s.add[i] = dotsGeneric(rows), addGeneric(rows)
-	}
+	s := &Set{name: "generic", types: map[tensor.Type]*kernels{}, softmax: softmaxGeneric, softcap: softcapGeneric}
 	for _, t := range []tensor.Type{tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0} {
-		s.load[t] = loadGeneric(t)
+		k := &kernels{load: loadGeneric(t)}
+		for i, rows := range heights {
+			k.dots[i], k.add[i] = dotsGeneric(t, rows), addGeneric(t, rows)
+		}
+		s.types[t] = k
 	}
 	return s
 }
 
-func dotsGeneric(rows int) dotsFunc {
-	return func(dst []float32, stride int, q, k []float32, vectors, keys int, scale float32) {
+func dotsGeneric(t tensor.Type, rows int) dotsFunc {
+	return func(dst []float32, stride int, q []float32, k []byte, kStride, vectors, keys int, scale float32) {
 		n := vectors * lanes
-		for r := range rows {
-			for j := range keys {
-				dst[r*stride+j] = dot(q[r*n:][:n], k[j*n:][:n]) * scale
+		for j := range keys {
+			for r := range rows {
+				dst[r*stride+j] = dot(q[r*n:][:n], t, k[j*kStride:]) * scale
 			}
 		}
 	}
 }
 
-// dot multiplies rows of whole vectors.
-func dot(q, k []float32) float32 {
+// dot multiplies a row of floats with one of type t.
+func dot(q []float32, t tensor.Type, k []byte) float32 {
 	var p [lanes]float32
-	for ; len(q) >= lanes && len(k) >= lanes; q, k = q[lanes:], k[lanes:] {
-		for i := range p {
-			p[i] = fma.F32(q[i], k[i], p[i])
+	eachPiece(t, k, len(q), func(at int, values []float32) {
+		for i, v := range values {
+			p[i%lanes] = fma.F32(q[at+i], v, p[i%lanes])
 		}
-	}
+	})
 	return tree(p)
+}
+
+// eachPiece calls do with the n values of a row, a piece at a time.
+func eachPiece(t tensor.Type, row []byte, n int, do func(at int, values []float32)) {
+	var values [2 * lanes]float32
+	step := max(t.BlockSize(), lanes)
+	size := step / t.BlockSize() * t.BlockBytes()
+	for at := 0; at < n; at += step {
+		tensor.Dequantize(t, values[:step], row[at/step*size:][:size])
+		do(at, values[:step])
+	}
 }
 
 // tree adds up partial sums.
@@ -53,17 +65,18 @@ func tree(p [lanes]float32) float32 {
 	return p[0]
 }
 
-func addGeneric(rows int) addFunc {
-	return func(dst, w []float32, stride int, v []float32, vectors, n int) {
+func addGeneric(t tensor.Type, rows int) addFunc {
+	return func(dst, w []float32, stride int, v []byte, vStride, vectors, n int) {
 		width := vectors * lanes
-		for r := range rows {
-			o := dst[r*width:][:width]
-			for j := range n {
-				weight := w[r*stride+j]
-				for d, v := range v[j*width:][:width] {
-					o[d] = fma.F32(weight, v, o[d])
+		for j := range n {
+			eachPiece(t, v[j*vStride:], width, func(at int, values []float32) {
+				for r := range rows {
+					weight, o := w[r*stride+j], dst[r*width+at:]
+					for d, v := range values {
+						o[d] = fma.F32(weight, v, o[d])
+					}
 				}
-			}
+			})
 		}
 	}
 }

@@ -10,17 +10,17 @@ func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multi
 
 // loadRows converts rows of dim values that begin at src[i*stride] to rows of
 // float32, padded with zeros or, within a block, with what is there.
-func (s *Set) loadRows(t tensor.Type, dst []float32, dim int, src []byte, stride, rows int) {
+func (k *kernels) loadRows(t tensor.Type, dst []float32, dim int, src []byte, stride, rows int) {
 	if rows == 0 {
 		return
 	}
 	block, width := t.BlockSize(), width(t, dim)
 	padded := roundUp(dim, block) // what a row has
 	fast := 0
-	if kernel := s.load[t]; kernel != nil {
+	if k != nil {
 		if fast = padded / lanes * lanes; fast > 0 {
 			_, _ = dst[rows*width-1], src[(rows-1)*stride+fast/block*t.BlockBytes()-1]
-			kernel(dst, width, src, stride, rows, fast)
+			k.load(dst, width, src, stride, rows, fast)
 		}
 	}
 	if fast == width {

@@ -13,14 +13,16 @@ const lanes = 16
 
 type (
 	// dotsFunc computes dst[r*stride+j] = scale * q[r].k[j] for the rows of
-	// the kernel and keys rows of k, a multiple of 16. Rows of q and of k are
-	// vectors times 16 values.
-	dotsFunc func(dst []float32, stride int, q, k []float32, vectors, keys int, scale float32)
+	// the kernel and keys rows, a multiple of 16, that begin at k[j*kStride].
+	// Rows are vectors times 16 values, whole blocks of the type; those of q
+	// follow one another.
+	dotsFunc func(dst []float32, stride int, q []float32, k []byte, kStride, vectors, keys int, scale float32)
 
 	// addFunc adds w[r*stride+j] * v[j] to dst[r] for the rows of the kernel
-	// and n rows of v, at least one. Rows of dst and of v are vectors times
-	// 16 values.
-	addFunc func(dst, w []float32, stride int, v []float32, vectors, n int)
+	// and n rows, at least one, that begin at v[j*vStride]. Rows are vectors
+	// times 16 values, whole blocks of the type; those of dst follow one
+	// another.
+	addFunc func(dst, w []float32, stride int, v []byte, vStride, vectors, n int)
 
 	// softmaxFunc replaces scores, a multiple of 16, by the exponentials of
 	// their distance to the largest one, which it returns with the sum. A NaN
@@ -42,11 +44,16 @@ var heights = [...]int{4, 2, 1}
 // A Set is a complete set of kernels for one kind of CPU.
 type Set struct {
 	name    string
-	dots    [len(heights)]dotsFunc
-	add     [len(heights)]addFunc
+	types   map[tensor.Type]*kernels // f32 is there; others may be dequantized
 	softmax softmaxFunc
 	softcap softcapFunc
-	load    map[tensor.Type]loadFunc // others are dequantized
+}
+
+// kernels are those that know a type.
+type kernels struct {
+	dots [len(heights)]dotsFunc
+	add  [len(heights)]addFunc
+	load loadFunc
 }
 
 // Name is "generic", "avx2" or "avx512".

@@ -34,23 +34,53 @@ func nativeSets() (list []*Set) {
 }
 
 var avx512 = &Set{
-	name:    "avx512",
-	dots:    [...]dotsFunc{avx512Dots4, avx512Dots2, avx512Dots1},
-	add:     [...]addFunc{avx512Add4, avx512Add2, avx512Add1},
-	softmax: avx512Softmax,
-	softcap: avx512Softcap,
-	load: map[tensor.Type]loadFunc{
-		tensor.F32: avx512LoadF32, tensor.F16: avx512LoadF16, tensor.BF16: avx512LoadBF16, tensor.Q8_0: avx512LoadQ8_0,
+	name: "avx512", softmax: avx512Softmax, softcap: avx512Softcap,
+	types: map[tensor.Type]*kernels{
+		tensor.F32: {
+			dots: [...]dotsFunc{avx512DotsF324, avx512DotsF322, avx512DotsF321},
+			add:  [...]addFunc{avx512AddF324, avx512AddF322, avx512AddF321},
+			load: avx512LoadF32,
+		},
+		tensor.F16: {
+			dots: [...]dotsFunc{avx512DotsF164, avx512DotsF162, avx512DotsF161},
+			add:  [...]addFunc{avx512AddF164, avx512AddF162, avx512AddF161},
+			load: avx512LoadF16,
+		},
+		tensor.BF16: {
+			dots: [...]dotsFunc{avx512DotsBF164, avx512DotsBF162, avx512DotsBF161},
+			add:  [...]addFunc{avx512AddBF164, avx512AddBF162, avx512AddBF161},
+			load: avx512LoadBF16,
+		},
+		tensor.Q8_0: {
+			dots: [...]dotsFunc{avx512DotsQ8_04, avx512DotsQ8_02, avx512DotsQ8_01},
+			add:  [...]addFunc{avx512AddQ8_04, avx512AddQ8_02, avx512AddQ8_01},
+			load: avx512LoadQ8_0,
+		},
 	},
 }
 
 var avx2 = &Set{
-	name:    "avx2",
-	dots:    [...]dotsFunc{avx2Dots4, avx2Dots2, avx2Dots1},
-	add:     [...]addFunc{avx2Add4, avx2Add2, avx2Add1},
-	softmax: avx2Softmax,
-	softcap: avx2Softcap,
-	load: map[tensor.Type]loadFunc{
-		tensor.F32: avx2LoadF32, tensor.F16: avx2LoadF16, tensor.BF16: avx2LoadBF16, tensor.Q8_0: avx2LoadQ8_0,
+	name: "avx2", softmax: avx2Softmax, softcap: avx2Softcap,
+	types: map[tensor.Type]*kernels{
+		tensor.F32: {
+			dots: [...]dotsFunc{avx2DotsF324, avx2DotsF322, avx2DotsF321},
+			add:  [...]addFunc{avx2AddF324, avx2AddF322, avx2AddF321},
+			load: avx2LoadF32,
+		},
+		tensor.F16: {
+			dots: [...]dotsFunc{avx2DotsF164, avx2DotsF162, avx2DotsF161},
+			add:  [...]addFunc{avx2AddF164, avx2AddF162, avx2AddF161},
+			load: avx2LoadF16,
+		},
+		tensor.BF16: {
+			dots: [...]dotsFunc{avx2DotsBF164, avx2DotsBF162, avx2DotsBF161},
+			add:  [...]addFunc{avx2AddBF164, avx2AddBF162, avx2AddBF161},
+			load: avx2LoadBF16,
+		},
+		tensor.Q8_0: {
+			dots: [...]dotsFunc{avx2DotsQ8_04, avx2DotsQ8_02, avx2DotsQ8_01},
+			add:  [...]addFunc{avx2AddQ8_04, avx2AddQ8_02, avx2AddQ8_01},
+			load: avx2LoadQ8_0,
+		},
 	},
 }

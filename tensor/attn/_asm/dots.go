@@ -8,13 +8,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dots multiplies query rows with keys. A register has partial sums of one
-// query row and one key, all 16 or half of them; as many pairs are computed at
-// once as a register has lanes, and their sums make one register: with g
-// groups of four in it, value c of group l belongs to the sums of register
-// g*c + l.
-func dots(rows int) {
-	function(fmt.Sprintf("Dots%d", rows), "(dst []float32, stride int, q, k []float32, vectors, keys int, scale float32)",
+// dots multiplies query rows with keys of a type. A register has partial sums
+// of one query row and one key, all 16 or half of them; as many pairs are
+// computed at once as a register has lanes, and their sums make one register:
+// with g groups of four in it, value c of group l belongs to the sums of
+// register g*c + l.
+func dots(rows int, t elements) {
+	function(fmt.Sprintf("Dots%s%d", t.name, rows),
+		"(dst []float32, stride int, q []float32, k []byte, kStride, vectors, keys int, scale float32)",
 		"multiplies query rows with keys: see dotsGeneric.")
 	pairs := v.lanes()
 	groups := pairs / 4
@@ -24,7 +25,7 @@ func dots(rows int) {
 	dst, k := Load(Param("dst").Base(), GP64()), Load(Param("k").Base(), GP64())
 	dstStride := newStride(Load(Param("stride"), GP64()), 2)
 	rowBytes := newStride(Load(Param("vectors"), GP64()), 6)
-	keys := Load(Param("keys"), GP64())
+	keyStride := newStride(Load(Param("kStride"), GP64()), 0)
 	q, keyAt := GP64(), make([]GPVirtual, wide/4)
 	var firstHalf Mem
 	if halves() > 1 {
@@ -49,39 +50,45 @@ func dots(rows int) {
 				if i == 0 {
 					MOVQ(k, keyAt[0])
 				} else {
-					LEAQ(Mem{Base: keyAt[i-1], Index: rowBytes.one, Scale: 4}, keyAt[i])
+					LEAQ(Mem{Base: keyAt[i-1], Index: keyStride.one, Scale: 4}, keyAt[i])
 				}
 			}
 			for i := range sums {
 				sums[i] = v.reg()
 				v.zero(sums[i])
 			}
-			offset := half * 4 * v.lanes()
+			var aheadAt []GPVirtual
+			if half == 0 && first == 0 && t.distant {
+				aheadAt = fetchAhead(keyAt, keyStride)
+			}
 			steps := Load(Param("vectors"), GP64())
 			loop := fmt.Sprintf("row%dHalf%d", first, half)
 			Label(loop)
-			query := make([]VecVirtual, height)
-			for r := range query {
-				query[r] = v.reg()
-				VMOVUPS(rowBytes.at(q, r).Offset(offset), query[r])
+			vectors := t.values / lanes
+			query := make([]VecVirtual, height*vectors)
+			for i := range query {
+				query[i] = v.reg()
+				VMOVUPS(rowBytes.at(q, i/vectors).Offset(64*(i%vectors)+4*half*v.lanes()), query[i])
 			}
 			for j := range wide {
-				at := rowBytes.at(keyAt[j/4], j%4).Offset(offset)
-				if height == 1 {
-					VFMADD231PS(at, query[0], sum(0, j))
-					continue
+				block, scale := keyStride.at(keyAt[j/4], j%4), v.reg()
+				t.begin(block, scale)
+				if aheadAt != nil {
+					PREFETCHT1(keyStride.at(aheadAt[j/4], j%4))
 				}
-				key := v.reg()
-				VMOVUPS(at, key)
-				for r := range query {
-					VFMADD231PS(key, query[r], sum(r, j))
+				for i := range vectors {
+					key := v.reg()
+					t.load(block, lanes*i+half*v.lanes(), scale, key)
+					for r := range height {
+						VFMADD231PS(key, query[r*vectors+i], sum(r, j))
+					}
 				}
 			}
-			ADDQ(Imm(64), q)
-			for _, at := range keyAt {
-				ADDQ(Imm(64), at)
+			ADDQ(U32(4*t.values), q)
+			for _, at := range append(aheadAt, keyAt...) {
+				ADDQ(Imm(uint64(t.bytes)), at)
 			}
-			DECQ(steps)
+			SUBQ(Imm(uint64(vectors)), steps)
 			JNZ(LabelRef(loop))
 			switch {
 			case half < halves()-1:
@@ -102,9 +109,9 @@ func dots(rows int) {
 	}
 	ADDQ(Imm(uint64(4*wide)), dst)
 	for range wide / 4 {
-		LEAQ(Mem{Base: k, Index: rowBytes.one, Scale: 4}, k)
+		LEAQ(Mem{Base: k, Index: keyStride.one, Scale: 4}, k)
 	}
-	SUBQ(Imm(uint64(wide)), keys)
+	SUBQ(Imm(uint64(wide)), argument("keys")) // registers are short
 	JNZ(LabelRef("keys"))
 	VZEROUPPER()
 	RET()
@@ -116,7 +123,9 @@ type stride struct{ one, three Register }
 // newStride makes one of a number of units of 2^shift bytes.
 func newStride(n Register, shift uint64) stride {
 	s := stride{n, GP64()}
-	SHLQ(Imm(shift), s.one)
+	if shift > 0 {
+		SHLQ(Imm(shift), s.one)
+	}
 	LEAQ(Mem{Base: s.one, Index: s.one, Scale: 2}, s.three)
 	return s
 }
@@ -130,4 +139,28 @@ func (s stride) at(base Register, row int) Mem {
 		return Mem{Base: base, Index: s.three, Scale: 1}
 	}
 	return Mem{Base: base, Index: s.one, Scale: uint8(row)}
+}
+
+// ahead is the number of rows that memory is fetched ahead of use: rows of one
+// head are too far apart for the hardware to see where they go.
+const ahead = 32
+
+// fetchAhead returns the addresses of rows that are used later.
+func fetchAhead(at []GPVirtual, s stride) []GPVirtual {
+	distance, later := GP64(), make([]GPVirtual, len(at))
+	IMUL3Q(Imm(ahead), s.one, distance)
+	for i := range at {
+		later[i] = GP64()
+		LEAQ(Mem{Base: at[i], Index: distance, Scale: 1}, later[i])
+	}
+	return later
+}
+
+// argument is the memory of a parameter.
+func argument(name string) Mem {
+	m, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return m.Addr
 }

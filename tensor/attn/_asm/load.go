@@ -13,22 +13,26 @@ type elements struct {
 	// load brings a register of values from a block to float32; first is the
 	// number of the first of them in the block. scale is that of begin.
 	load func(block Mem, first int, scale, dst VecVirtual)
-	// begin brings the scale of a block to all lanes.
+	// distant are rows in pages, and not only in a tile.
+	distant bool
+	// begin brings the scale of a block, if there is one, to all lanes.
 	begin func(block Mem, scale VecVirtual)
 }
 
+var noScale = func(Mem, VecVirtual) {}
+
 var types = []elements{
-	{name: "F32", values: lanes, bytes: 4 * lanes, load: func(block Mem, first int, _, dst VecVirtual) {
+	{name: "F32", begin: noScale, values: lanes, bytes: 4 * lanes, load: func(block Mem, first int, _, dst VecVirtual) {
 		VMOVUPS(block.Offset(4*first), dst)
 	}},
-	{name: "F16", values: lanes, bytes: 2 * lanes, load: func(block Mem, first int, _, dst VecVirtual) {
+	{name: "F16", distant: true, begin: noScale, values: lanes, bytes: 2 * lanes, load: func(block Mem, first int, _, dst VecVirtual) {
 		VCVTPH2PS(block.Offset(2*first), dst)
 	}},
-	{name: "BF16", values: lanes, bytes: 2 * lanes, load: func(block Mem, first int, _, dst VecVirtual) {
+	{name: "BF16", distant: true, begin: noScale, values: lanes, bytes: 2 * lanes, load: func(block Mem, first int, _, dst VecVirtual) {
 		VPMOVZXWD(block.Offset(2*first), dst)
 		VPSLLD(Imm(16), dst, dst)
 	}},
-	{name: "Q8_0", values: 32, bytes: 34, begin: func(block Mem, scale VecVirtual) {
+	{name: "Q8_0", distant: true, values: 32, bytes: 34, begin: func(block Mem, scale VecVirtual) {
 		x := scale.AsX()
 		bits := GP32()
 		MOVWLZX(block, bits)
@@ -41,10 +45,6 @@ var types = []elements{
 		VMULPS(scale, dst, dst)
 	}},
 }
-
-// ahead is the number of rows that memory is fetched ahead of: rows of one
-// head are too far apart for the hardware to see where they go.
-const ahead = 16
 
 // load brings rows to float32.
 func load(t elements) {
@@ -60,11 +60,9 @@ func load(t elements) {
 	MOVQ(dst, out)
 	Load(Param("n"), n)
 	Label("block")
-	PREFETCHT0(Mem{Base: in, Index: distance, Scale: 1})
+	PREFETCHT1(Mem{Base: in, Index: distance, Scale: 1})
 	scale := v.reg()
-	if t.begin != nil {
-		t.begin(Mem{Base: in}, scale)
-	}
+	t.begin(Mem{Base: in}, scale)
 	for first := 0; first < t.values; first += v.lanes() {
 		x := v.reg()
 		t.load(Mem{Base: in}, first, scale, x)

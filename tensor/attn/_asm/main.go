@@ -25,15 +25,15 @@ func main() {
 	ConstraintExpr("!purego")
 	ConstraintExpr("!noasm")
 	ConstraintExpr("!race")
-	for _, rows := range []int{4, 2, 1} {
-		dots(rows)
-		add(rows)
+	for _, t := range types {
+		for _, rows := range []int{4, 2, 1} {
+			dots(rows, t)
+			add(rows, t)
+		}
+		load(t)
 	}
 	softmax()
 	softcap()
-	for _, t := range types {
-		load(t)
-	}
 	Generate()
 }
 

@@ -173,11 +173,7 @@ func softcap() {
 
 // broadcast is a parameter in all lanes.
 func broadcast(name string) VecVirtual {
-	m, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
 	x := v.reg()
-	VBROADCASTSS(m.Addr, x)
+	VBROADCASTSS(argument(name), x)
 	return x
 }

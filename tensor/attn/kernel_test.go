@@ -1,0 +1,184 @@
+package attn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"gorun/tensor"
+)
+
+func TestChecks(t *testing.T) {
+	for _, s := range Sets() {
+		if err := s.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	if names := []string{"avx512", "avx2", "generic"}; !slices.Contains(names, Current().Name()) {
+		t.Errorf("the set in use is %q", Current().Name())
+	}
+	if Select("none") == nil {
+		t.Error("selected a set that does not exist")
+	}
+}
+
+func normal(r *rand.Rand, n int) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = float32(r.NormFloat64())
+	}
+	return list
+}
+
+// within copies values to the end of memory that ends in a guard page, from
+// which every access beyond it is a fault.
+func within[T any](t *rapid.T, values []T) []T {
+	list := guarded[T](t, len(values))
+	copy(list, values)
+	return list
+}
+
+// special puts NaNs and infinities into some.
+func special(r *rand.Rand, values []float32) {
+	for range len(values)/50 + 1 {
+		values[r.IntN(len(values))] = []float32{
+			float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)), 1e-42, math.MaxFloat32,
+		}[r.IntN(7)]
+	}
+}
+
+// equal fails unless all bits are the same, or both are NaNs.
+func equal(t *rapid.T, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && (got[i] == got[i] || want[i] == want[i]) {
+			t.Fatalf("%s: result %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// TestKernels holds every kernel against plain Go, at the end of memory.
+func TestKernels(t *testing.T) {
+	for _, s := range Sets()[:len(Sets())-1] {
+		for typ, k := range s.types {
+			t.Run(fmt.Sprintf("%s/%v", s.name, typ), func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) { checkKernels(t, k, typ) })
+			})
+		}
+		t.Run(s.name, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { checkScores(t, s) }) })
+	}
+}
+
+func checkKernels(t *rapid.T, k *kernels, typ tensor.Type) {
+	plain := generic.types[typ]
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+	per := max(typ.BlockSize()/lanes, 1)
+	vectors := per * rapid.IntRange(1, 36/per).Draw(t, "vectors")
+	n, width := rapid.IntRange(1, 70).Draw(t, "rows"), vectors*lanes
+	size := width / typ.BlockSize() * typ.BlockBytes()
+	stride := size + rapid.IntRange(0, 3).Draw(t, "gap")
+	at := rapid.IntRange(0, len(heights)-1).Draw(t, "height")
+	height := heights[at]
+
+	bytes := make([]byte, (n-1)*stride+size)
+	for i := range bytes {
+		bytes[i] = byte(r.Uint32())
+		if r.IntN(200) > 0 {
+			bytes[i] &^= 0x40
+		}
+	}
+	src := within(t, bytes)
+	q, w := normal(r, height*width), normal(r, height*(n+3))
+	if rapid.Bool().Draw(t, "special") {
+		special(r, q)
+		special(r, w)
+	}
+
+	if keys := n / lanes * lanes; keys > 0 {
+		got, want := guarded[float32](t, (height-1)*(n+3)+keys), make([]float32, height*(n+3))
+		k.dots[at](got, n+3, within(t, q), src, stride, vectors, keys, 0.37)
+		plain.dots[at](want, n+3, q, src, stride, vectors, keys, 0.37)
+		equal(t, "dots", got, want[:len(got)])
+	}
+
+	got, want := within(t, q), slices.Clone(q) // whatever was there before
+	k.add[at](got, within(t, w[:(height-1)*(n+3)+n]), n+3, src, stride, vectors, n)
+	plain.add[at](want, w, n+3, src, stride, vectors, n)
+	equal(t, "add", got, want)
+
+	got, want = guarded[float32](t, (n-1)*(width+16)+width), make([]float32, n*(width+16))
+	k.load(got, width+16, src, stride, n, width)
+	plain.load(want, width+16, src, stride, n, width)
+	equal(t, "load", got, want[:len(got)])
+}
+
+func checkScores(t *rapid.T, s *Set) {
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+	x := normal(r, lanes*rapid.IntRange(1, 64).Draw(t, "vectors"))
+	scale := rapid.SampledFrom([]float32{0, 1e-6, 0.5, 1, 30, 1e30}).Draw(t, "scale")
+	for i := range x {
+		x[i] *= scale
+	}
+	if rapid.Bool().Draw(t, "special") {
+		special(r, x)
+	}
+	got, want := within(t, x), slices.Clone(x)
+	s.softcap(got, 20)
+	generic.softcap(want, 20)
+	equal(t, "softcap", got, want)
+	got, want = within(t, x), x
+	top, sum := s.softmax(got)
+	wantTop, wantSum := generic.softmax(want)
+	equal(t, "softmax", append(slices.Clone(got), top, sum), append(slices.Clone(want), wantTop, wantSum))
+}
+
+func TestFunctions(t *testing.T) {
+	near := func(what string, x float32, got float32, want float64) {
+		if d := math.Abs(float64(got)-want) / want; d > 2e-7 && want > 1e-37 {
+			t.Fatalf("%s(%v) = %v, want %v: %g off", what, x, got, want, d)
+		}
+	}
+	for x := float32(0); x > -90; x -= 0.00137 {
+		near("exp", x, exp(x), math.Exp(float64(x)))
+	}
+	for x := float32(1e-9); x < 20; x *= 1.0003 {
+		near("tanh", x, tanh(x), math.Tanh(float64(x)))
+		if tanh(-x) != -tanh(x) {
+			t.Fatalf("tanh(%v) is not odd", x)
+		}
+	}
+	inf, nan := math.Inf(1), math.NaN()
+	for _, c := range []struct{ got, want float64 }{
+		{float64(exp(0)), 1}, {float64(exp(float32(-inf))), 0}, {float64(exp(float32(nan))), nan},
+		{float64(tanh(0)), 0}, {float64(tanh(float32(inf))), 1}, {float64(tanh(float32(-inf))), -1}, {float64(tanh(float32(nan))), nan},
+	} {
+		if c.got != c.want && (c.got == c.got || c.want == c.want) {
+			t.Errorf("got %v, want %v", c.got, c.want)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	ninf := float32(math.Inf(-1))
+	acc := []float32{ninf, 0, 7, 7}
+	Fold(acc, 3, 2, []float32{1, -1})
+	if !slices.Equal(acc, []float32{3, 2, 1, -1}) {
+		t.Errorf("the first partial makes %v", acc)
+	}
+	Fold(acc, 9, 0, []float32{5, 5})
+	if !slices.Equal(acc, []float32{3, 2, 1, -1}) {
+		t.Errorf("an empty partial makes %v", acc)
+	}
+	Fold(acc, 3, 1, []float32{1, 1})
+	if !slices.Equal(acc, []float32{3, 3, 2, 0}) {
+		t.Errorf("a partial makes %v", acc)
+	}
+	Fold(acc, 200, 1, []float32{1, 1})
+	if !slices.Equal(acc, []float32{200, 1, 1, 1}) {
+		t.Errorf("a partial far above makes %v", acc)
+	}
+}
