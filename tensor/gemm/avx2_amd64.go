@@ -289,6 +289,46 @@ func avx2UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx2DotIQ4_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
+// avx2UnpackIQ3_S makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackIQ3_S(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotIQ3_S multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotIQ3_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackIQ2_XXS makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackIQ2_XXS(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotIQ2_XXS multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotIQ2_XXS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackIQ2_XS makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackIQ2_XS(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotIQ2_XS multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotIQ2_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2UnpackIQ2_S makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx2UnpackIQ2_S(tile []byte, w []byte, stride int, blocks int)
+
+// avx2DotIQ2_S multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotIQ2_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
 // avx2UnpackMXFP4 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape

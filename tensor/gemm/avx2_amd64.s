@@ -5560,7 +5560,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y0, Y0, Y0
+	VPBROADCASTD   (SI), Y0
 	VMOVD          (SI), X1
 	VPINSRD        $0x01, (SI)(AX*1), X1, X1
 	VPINSRD        $0x02, (SI)(AX*2), X1, X1
@@ -5660,7 +5660,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   (SI), Y1
 	VMOVD          (SI), X2
 	VPINSRD        $0x01, (SI)(AX*1), X2, X2
 	VPINSRD        $0x02, (SI)(AX*2), X2, X2
@@ -6136,7 +6136,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y0, Y0, Y0
+	VPBROADCASTD   (SI), Y0
 	VMOVD          (SI), X1
 	VPINSRD        $0x01, (SI)(AX*1), X1, X1
 	VPINSRD        $0x02, (SI)(AX*2), X1, X1
@@ -6282,7 +6282,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   (SI), Y1
 	VMOVD          (SI), X2
 	VPINSRD        $0x01, (SI)(AX*1), X2, X2
 	VPINSRD        $0x02, (SI)(AX*2), X2, X2
@@ -6706,7 +6706,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   80(SI), Y1
 	VMOVD          80(SI), X0
 	VPINSRD        $0x01, 80(SI)(AX*1), X0, X0
 	VPINSRD        $0x02, 80(SI)(AX*2), X0, X0
@@ -7201,7 +7201,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y2, Y2, Y2
+	VPBROADCASTD   80(SI), Y2
 	VMOVD          80(SI), X1
 	VPINSRD        $0x01, 80(SI)(AX*1), X1, X1
 	VPINSRD        $0x02, 80(SI)(AX*2), X1, X1
@@ -15750,6 +15750,17630 @@ block:
 	VZEROUPPER
 	RET
 
+// func avx2UnpackIQ3_S(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackIQ3_S(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	LEAQ ·iq3sGrid+0(SB), R8
+	MOVQ w_base+24(FP), R9
+	XORQ R10, R10
+
+half:
+	MOVQ R9, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR        Y0, Y0, Y0
+	MOVWQZX      (SI)(CX*1), R11
+	MOVWQZX      (SI)(AX*2), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (SI)(AX*1), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (SI), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	VPINSRQ      $0x00, R11, X0, X0
+	MOVWQZX      (DI)(CX*1), R11
+	MOVWQZX      (DI)(AX*2), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (DI)(AX*1), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (DI), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	VPINSRQ      $0x01, R11, X0, X0
+	VCVTPH2PS    X0, Y0
+	VPBROADCASTD 106(SI), Y1
+	VMOVD        106(SI), X2
+	VPINSRD      $0x01, 106(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 106(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 106(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        106(DI), X2
+	VPINSRD      $0x01, 106(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 106(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 106(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y2
+	VPADDD       Y2, Y2, Y2
+	VPOR         vector00000001<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVDQU      Y2, 512(DX)
+	VPSRLD       $0x04, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y2, Y2
+	VPOR         vector00000001<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVDQU      Y2, 1088(DX)
+	VPSRLD       $0x08, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y2, Y2
+	VPOR         vector00000001<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVDQU      Y2, 1664(DX)
+	VPSRLD       $0x0c, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y2, Y2
+	VPOR         vector00000001<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVDQU      Y2, 2240(DX)
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y2, Y2
+	VPOR         vector00000001<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVDQU      Y2, 2816(DX)
+	VPSRLD       $0x14, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y2, Y2
+	VPOR         vector00000001<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVDQU      Y2, 3392(DX)
+	VPSRLD       $0x18, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y2, Y2
+	VPOR         vector00000001<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVDQU      Y2, 3968(DX)
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VPADDD       Y1, Y1, Y1
+	VPOR         vector00000001<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVDQU      Y1, 4544(DX)
+	VPBROADCASTQ 2(SI), Y0
+	VPBROADCASTQ 2(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_0_0_0<>+0(SB), Y1, Y1
+	VPSLLVD      top0<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 74(SI), Y0
+	VPBROADCASTQ 74(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y0
+	VPBROADCASTQ 2(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_0_0_0<>+0(SB), Y2, Y2
+	VPSLLVD      top0<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 74(SI)(AX*1), Y0
+	VPBROADCASTQ 74(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y0
+	VPBROADCASTQ 2(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_0_0_0<>+0(SB), Y3, Y3
+	VPSLLVD      top0<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 74(SI)(AX*2), Y0
+	VPBROADCASTQ 74(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y0
+	VPBROADCASTQ 2(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_0_0_0<>+0(SB), Y4, Y4
+	VPSLLVD      top0<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 74(SI)(CX*1), Y0
+	VPBROADCASTQ 74(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, (DX)
+	VMOVDQU      Y0, 64(DX)
+	VMOVDQU      Y2, 128(DX)
+	VMOVDQU      Y1, 192(DX)
+	VPBROADCASTQ 2(SI), Y0
+	VPBROADCASTQ 2(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_0_0_0<>+0(SB), Y1, Y1
+	VPSLLVD      top4<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 74(SI), Y0
+	VPBROADCASTQ 74(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y0
+	VPBROADCASTQ 2(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_0_0_0<>+0(SB), Y2, Y2
+	VPSLLVD      top4<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 74(SI)(AX*1), Y0
+	VPBROADCASTQ 74(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y0
+	VPBROADCASTQ 2(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_0_0_0<>+0(SB), Y3, Y3
+	VPSLLVD      top4<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 74(SI)(AX*2), Y0
+	VPBROADCASTQ 74(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y0
+	VPBROADCASTQ 2(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_0_0_0<>+0(SB), Y4, Y4
+	VPSLLVD      top4<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 74(SI)(CX*1), Y0
+	VPBROADCASTQ 74(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 256(DX)
+	VMOVDQU      Y0, 320(DX)
+	VMOVDQU      Y2, 384(DX)
+	VMOVDQU      Y1, 448(DX)
+	VPBROADCASTQ 10(SI), Y0
+	VPBROADCASTQ 10(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_1_1_1_1<>+0(SB), Y1, Y1
+	VPSLLVD      top0<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 74(SI), Y0
+	VPBROADCASTQ 74(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y0
+	VPBROADCASTQ 10(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_1_1_1_1<>+0(SB), Y2, Y2
+	VPSLLVD      top0<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 74(SI)(AX*1), Y0
+	VPBROADCASTQ 74(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y0
+	VPBROADCASTQ 10(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_1_1_1_1<>+0(SB), Y3, Y3
+	VPSLLVD      top0<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 74(SI)(AX*2), Y0
+	VPBROADCASTQ 74(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y0
+	VPBROADCASTQ 10(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_1_1_1_1<>+0(SB), Y4, Y4
+	VPSLLVD      top0<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 74(SI)(CX*1), Y0
+	VPBROADCASTQ 74(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 576(DX)
+	VMOVDQU      Y0, 640(DX)
+	VMOVDQU      Y2, 704(DX)
+	VMOVDQU      Y1, 768(DX)
+	VPBROADCASTQ 10(SI), Y0
+	VPBROADCASTQ 10(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_1_1_1_1<>+0(SB), Y1, Y1
+	VPSLLVD      top4<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 74(SI), Y0
+	VPBROADCASTQ 74(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y0
+	VPBROADCASTQ 10(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_1_1_1_1<>+0(SB), Y2, Y2
+	VPSLLVD      top4<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 74(SI)(AX*1), Y0
+	VPBROADCASTQ 74(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y0
+	VPBROADCASTQ 10(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_1_1_1_1<>+0(SB), Y3, Y3
+	VPSLLVD      top4<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 74(SI)(AX*2), Y0
+	VPBROADCASTQ 74(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y0
+	VPBROADCASTQ 10(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_1_1_1_1<>+0(SB), Y4, Y4
+	VPSLLVD      top4<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 74(SI)(CX*1), Y0
+	VPBROADCASTQ 74(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 832(DX)
+	VMOVDQU      Y0, 896(DX)
+	VMOVDQU      Y2, 960(DX)
+	VMOVDQU      Y1, 1024(DX)
+	VPBROADCASTQ 18(SI), Y0
+	VPBROADCASTQ 18(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_2_2_2<>+0(SB), Y1, Y1
+	VPSLLVD      top0<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 82(SI), Y0
+	VPBROADCASTQ 82(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y0
+	VPBROADCASTQ 18(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_2_2_2<>+0(SB), Y2, Y2
+	VPSLLVD      top0<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 82(SI)(AX*1), Y0
+	VPBROADCASTQ 82(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y0
+	VPBROADCASTQ 18(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_2_2_2<>+0(SB), Y3, Y3
+	VPSLLVD      top0<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 82(SI)(AX*2), Y0
+	VPBROADCASTQ 82(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y0
+	VPBROADCASTQ 18(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_2_2_2<>+0(SB), Y4, Y4
+	VPSLLVD      top0<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 82(SI)(CX*1), Y0
+	VPBROADCASTQ 82(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 1152(DX)
+	VMOVDQU      Y0, 1216(DX)
+	VMOVDQU      Y2, 1280(DX)
+	VMOVDQU      Y1, 1344(DX)
+	VPBROADCASTQ 18(SI), Y0
+	VPBROADCASTQ 18(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_2_2_2<>+0(SB), Y1, Y1
+	VPSLLVD      top4<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 82(SI), Y0
+	VPBROADCASTQ 82(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y0
+	VPBROADCASTQ 18(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_2_2_2<>+0(SB), Y2, Y2
+	VPSLLVD      top4<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 82(SI)(AX*1), Y0
+	VPBROADCASTQ 82(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y0
+	VPBROADCASTQ 18(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_2_2_2<>+0(SB), Y3, Y3
+	VPSLLVD      top4<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 82(SI)(AX*2), Y0
+	VPBROADCASTQ 82(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y0
+	VPBROADCASTQ 18(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_2_2_2<>+0(SB), Y4, Y4
+	VPSLLVD      top4<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 82(SI)(CX*1), Y0
+	VPBROADCASTQ 82(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 1408(DX)
+	VMOVDQU      Y0, 1472(DX)
+	VMOVDQU      Y2, 1536(DX)
+	VMOVDQU      Y1, 1600(DX)
+	VPBROADCASTQ 26(SI), Y0
+	VPBROADCASTQ 26(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_3_3_3_3<>+0(SB), Y1, Y1
+	VPSLLVD      top0<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 82(SI), Y0
+	VPBROADCASTQ 82(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y0
+	VPBROADCASTQ 26(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_3_3_3_3<>+0(SB), Y2, Y2
+	VPSLLVD      top0<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 82(SI)(AX*1), Y0
+	VPBROADCASTQ 82(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y0
+	VPBROADCASTQ 26(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_3_3_3_3<>+0(SB), Y3, Y3
+	VPSLLVD      top0<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 82(SI)(AX*2), Y0
+	VPBROADCASTQ 82(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y0
+	VPBROADCASTQ 26(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_3_3_3_3<>+0(SB), Y4, Y4
+	VPSLLVD      top0<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 82(SI)(CX*1), Y0
+	VPBROADCASTQ 82(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 1728(DX)
+	VMOVDQU      Y0, 1792(DX)
+	VMOVDQU      Y2, 1856(DX)
+	VMOVDQU      Y1, 1920(DX)
+	VPBROADCASTQ 26(SI), Y0
+	VPBROADCASTQ 26(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_3_3_3_3<>+0(SB), Y1, Y1
+	VPSLLVD      top4<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 82(SI), Y0
+	VPBROADCASTQ 82(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y0
+	VPBROADCASTQ 26(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_3_3_3_3<>+0(SB), Y2, Y2
+	VPSLLVD      top4<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 82(SI)(AX*1), Y0
+	VPBROADCASTQ 82(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y0
+	VPBROADCASTQ 26(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_3_3_3_3<>+0(SB), Y3, Y3
+	VPSLLVD      top4<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 82(SI)(AX*2), Y0
+	VPBROADCASTQ 82(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y0
+	VPBROADCASTQ 26(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_3_3_3_3<>+0(SB), Y4, Y4
+	VPSLLVD      top4<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 82(SI)(CX*1), Y0
+	VPBROADCASTQ 82(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 1984(DX)
+	VMOVDQU      Y0, 2048(DX)
+	VMOVDQU      Y2, 2112(DX)
+	VMOVDQU      Y1, 2176(DX)
+	VPBROADCASTQ 34(SI), Y0
+	VPBROADCASTQ 34(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_4_4_4<>+0(SB), Y1, Y1
+	VPSLLVD      top0<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 90(SI), Y0
+	VPBROADCASTQ 90(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y0
+	VPBROADCASTQ 34(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_4_4_4<>+0(SB), Y2, Y2
+	VPSLLVD      top0<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 90(SI)(AX*1), Y0
+	VPBROADCASTQ 90(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y0
+	VPBROADCASTQ 34(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_4_4_4<>+0(SB), Y3, Y3
+	VPSLLVD      top0<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 90(SI)(AX*2), Y0
+	VPBROADCASTQ 90(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y0
+	VPBROADCASTQ 34(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_4_4_4<>+0(SB), Y4, Y4
+	VPSLLVD      top0<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 90(SI)(CX*1), Y0
+	VPBROADCASTQ 90(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 2304(DX)
+	VMOVDQU      Y0, 2368(DX)
+	VMOVDQU      Y2, 2432(DX)
+	VMOVDQU      Y1, 2496(DX)
+	VPBROADCASTQ 34(SI), Y0
+	VPBROADCASTQ 34(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_4_4_4<>+0(SB), Y1, Y1
+	VPSLLVD      top4<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 90(SI), Y0
+	VPBROADCASTQ 90(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y0
+	VPBROADCASTQ 34(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_4_4_4<>+0(SB), Y2, Y2
+	VPSLLVD      top4<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 90(SI)(AX*1), Y0
+	VPBROADCASTQ 90(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y0
+	VPBROADCASTQ 34(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_4_4_4<>+0(SB), Y3, Y3
+	VPSLLVD      top4<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 90(SI)(AX*2), Y0
+	VPBROADCASTQ 90(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y0
+	VPBROADCASTQ 34(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_4_4_4<>+0(SB), Y4, Y4
+	VPSLLVD      top4<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 90(SI)(CX*1), Y0
+	VPBROADCASTQ 90(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 2560(DX)
+	VMOVDQU      Y0, 2624(DX)
+	VMOVDQU      Y2, 2688(DX)
+	VMOVDQU      Y1, 2752(DX)
+	VPBROADCASTQ 42(SI), Y0
+	VPBROADCASTQ 42(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_5_5_5_5<>+0(SB), Y1, Y1
+	VPSLLVD      top0<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 90(SI), Y0
+	VPBROADCASTQ 90(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y0
+	VPBROADCASTQ 42(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_5_5_5_5<>+0(SB), Y2, Y2
+	VPSLLVD      top0<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 90(SI)(AX*1), Y0
+	VPBROADCASTQ 90(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y0
+	VPBROADCASTQ 42(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_5_5_5_5<>+0(SB), Y3, Y3
+	VPSLLVD      top0<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 90(SI)(AX*2), Y0
+	VPBROADCASTQ 90(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y0
+	VPBROADCASTQ 42(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_5_5_5_5<>+0(SB), Y4, Y4
+	VPSLLVD      top0<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 90(SI)(CX*1), Y0
+	VPBROADCASTQ 90(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 2880(DX)
+	VMOVDQU      Y0, 2944(DX)
+	VMOVDQU      Y2, 3008(DX)
+	VMOVDQU      Y1, 3072(DX)
+	VPBROADCASTQ 42(SI), Y0
+	VPBROADCASTQ 42(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_5_5_5_5<>+0(SB), Y1, Y1
+	VPSLLVD      top4<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 90(SI), Y0
+	VPBROADCASTQ 90(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y0
+	VPBROADCASTQ 42(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_5_5_5_5<>+0(SB), Y2, Y2
+	VPSLLVD      top4<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 90(SI)(AX*1), Y0
+	VPBROADCASTQ 90(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y0
+	VPBROADCASTQ 42(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_5_5_5_5<>+0(SB), Y3, Y3
+	VPSLLVD      top4<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 90(SI)(AX*2), Y0
+	VPBROADCASTQ 90(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y0
+	VPBROADCASTQ 42(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_5_5_5_5<>+0(SB), Y4, Y4
+	VPSLLVD      top4<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 90(SI)(CX*1), Y0
+	VPBROADCASTQ 90(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 3136(DX)
+	VMOVDQU      Y0, 3200(DX)
+	VMOVDQU      Y2, 3264(DX)
+	VMOVDQU      Y1, 3328(DX)
+	VPBROADCASTQ 50(SI), Y0
+	VPBROADCASTQ 50(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_6_6_6<>+0(SB), Y1, Y1
+	VPSLLVD      top0<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 98(SI), Y0
+	VPBROADCASTQ 98(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y0
+	VPBROADCASTQ 50(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_6_6_6<>+0(SB), Y2, Y2
+	VPSLLVD      top0<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 98(SI)(AX*1), Y0
+	VPBROADCASTQ 98(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y0
+	VPBROADCASTQ 50(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_6_6_6<>+0(SB), Y3, Y3
+	VPSLLVD      top0<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 98(SI)(AX*2), Y0
+	VPBROADCASTQ 98(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y0
+	VPBROADCASTQ 50(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_6_6_6<>+0(SB), Y4, Y4
+	VPSLLVD      top0<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 98(SI)(CX*1), Y0
+	VPBROADCASTQ 98(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight0_1<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 3456(DX)
+	VMOVDQU      Y0, 3520(DX)
+	VMOVDQU      Y2, 3584(DX)
+	VMOVDQU      Y1, 3648(DX)
+	VPBROADCASTQ 50(SI), Y0
+	VPBROADCASTQ 50(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_6_6_6<>+0(SB), Y1, Y1
+	VPSLLVD      top4<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 98(SI), Y0
+	VPBROADCASTQ 98(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y0
+	VPBROADCASTQ 50(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_6_6_6<>+0(SB), Y2, Y2
+	VPSLLVD      top4<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 98(SI)(AX*1), Y0
+	VPBROADCASTQ 98(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y0
+	VPBROADCASTQ 50(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_6_6_6<>+0(SB), Y3, Y3
+	VPSLLVD      top4<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 98(SI)(AX*2), Y0
+	VPBROADCASTQ 98(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y0
+	VPBROADCASTQ 50(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_6_6_6<>+0(SB), Y4, Y4
+	VPSLLVD      top4<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 98(SI)(CX*1), Y0
+	VPBROADCASTQ 98(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight2_3<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 3712(DX)
+	VMOVDQU      Y0, 3776(DX)
+	VMOVDQU      Y2, 3840(DX)
+	VMOVDQU      Y1, 3904(DX)
+	VPBROADCASTQ 58(SI), Y0
+	VPBROADCASTQ 58(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_7_7_7_7<>+0(SB), Y1, Y1
+	VPSLLVD      top0<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 98(SI), Y0
+	VPBROADCASTQ 98(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y0
+	VPBROADCASTQ 58(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_7_7_7_7<>+0(SB), Y2, Y2
+	VPSLLVD      top0<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 98(SI)(AX*1), Y0
+	VPBROADCASTQ 98(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y0
+	VPBROADCASTQ 58(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_7_7_7_7<>+0(SB), Y3, Y3
+	VPSLLVD      top0<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 98(SI)(AX*2), Y0
+	VPBROADCASTQ 98(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y0
+	VPBROADCASTQ 58(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_0_1_2_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_7_7_7_7<>+0(SB), Y4, Y4
+	VPSLLVD      top0<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 98(SI)(CX*1), Y0
+	VPBROADCASTQ 98(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight4_5<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 4032(DX)
+	VMOVDQU      Y0, 4096(DX)
+	VMOVDQU      Y2, 4160(DX)
+	VMOVDQU      Y1, 4224(DX)
+	VPBROADCASTQ 58(SI), Y0
+	VPBROADCASTQ 58(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI), Y1
+	VPBROADCASTQ 66(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_7_7_7_7<>+0(SB), Y1, Y1
+	VPSLLVD      top4<>+0(SB), Y1, Y1
+	VPAND        vector00000100<>+0(SB), Y1, Y1
+	VPOR         Y1, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y0, Y1
+	VPGATHERDD   Y2, (R8)(Y0*4), Y1
+	VPBROADCASTQ 98(SI), Y0
+	VPBROADCASTQ 98(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y1, Y1
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y2
+	VPADDB       Y2, Y1, Y1
+	VPSUBB       Y0, Y1, Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y0
+	VPBROADCASTQ 58(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y2
+	VPBROADCASTQ 66(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_7_7_7_7<>+0(SB), Y2, Y2
+	VPSLLVD      top4<>+0(SB), Y2, Y2
+	VPAND        vector00000100<>+0(SB), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y0, Y2
+	VPGATHERDD   Y3, (R8)(Y0*4), Y2
+	VPBROADCASTQ 98(SI)(AX*1), Y0
+	VPBROADCASTQ 98(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y2, Y2
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y3
+	VPADDB       Y3, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y0
+	VPBROADCASTQ 58(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*2), Y3
+	VPBROADCASTQ 66(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_7_7_7_7<>+0(SB), Y3, Y3
+	VPSLLVD      top4<>+0(SB), Y3, Y3
+	VPAND        vector00000100<>+0(SB), Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y0, Y3
+	VPGATHERDD   Y4, (R8)(Y0*4), Y3
+	VPBROADCASTQ 98(SI)(AX*2), Y0
+	VPBROADCASTQ 98(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y3, Y3
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y4
+	VPADDB       Y4, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y0
+	VPBROADCASTQ 58(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y0, Y0
+	VPSHUFB      bytes1_4_5_6_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 66(SI)(CX*1), Y4
+	VPBROADCASTQ 66(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_7_7_7_7<>+0(SB), Y4, Y4
+	VPSLLVD      top4<>+0(SB), Y4, Y4
+	VPAND        vector00000100<>+0(SB), Y4, Y4
+	VPOR         Y4, Y0, Y0
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y0, Y4
+	VPGATHERDD   Y5, (R8)(Y0*4), Y4
+	VPBROADCASTQ 98(SI)(CX*1), Y0
+	VPBROADCASTQ 98(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y0, Y0
+	VPSHUFB      eight6_7<>+0(SB), Y0, Y0
+	VPAND        bits<>+0(SB), Y0, Y0
+	VPCMPEQB     bits<>+0(SB), Y0, Y0
+	VPXOR        Y0, Y4, Y4
+	VPAND        vector1e1e1e1e<>+0(SB), Y0, Y5
+	VPADDB       Y5, Y4, Y4
+	VPSUBB       Y0, Y4, Y4
+	VPUNPCKLDQ   Y2, Y1, Y0
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y2
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPUNPCKLQDQ  Y3, Y1, Y2
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VMOVDQU      Y4, 4288(DX)
+	VMOVDQU      Y0, 4352(DX)
+	VMOVDQU      Y2, 4416(DX)
+	VMOVDQU      Y1, 4480(DX)
+	ADDQ         $0x00001200, DX
+	ADDQ         $0x0000006e, SI
+	ADDQ         $0x0000006e, DI
+	DECQ         BX
+	JNZ          block
+	MOVQ         tile_base+0(FP), DX
+	ADDQ         $0x00000020, DX
+	LEAQ         (R9)(AX*8), R9
+	XORQ         $0x01, R10
+	JNZ          half
+	VZEROUPPER
+	RET
+
+DATA vector1e1e1e1e<>+0(SB)/8, $0x1e1e1e1e1e1e1e1e
+DATA vector1e1e1e1e<>+8(SB)/8, $0x1e1e1e1e1e1e1e1e
+DATA vector1e1e1e1e<>+16(SB)/8, $0x1e1e1e1e1e1e1e1e
+DATA vector1e1e1e1e<>+24(SB)/8, $0x1e1e1e1e1e1e1e1e
+DATA vector1e1e1e1e<>+32(SB)/8, $0x1e1e1e1e1e1e1e1e
+DATA vector1e1e1e1e<>+40(SB)/8, $0x1e1e1e1e1e1e1e1e
+DATA vector1e1e1e1e<>+48(SB)/8, $0x1e1e1e1e1e1e1e1e
+DATA vector1e1e1e1e<>+56(SB)/8, $0x1e1e1e1e1e1e1e1e
+GLOBL vector1e1e1e1e<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000001<>+0(SB)/8, $0x0000000100000001
+DATA vector00000001<>+8(SB)/8, $0x0000000100000001
+DATA vector00000001<>+16(SB)/8, $0x0000000100000001
+DATA vector00000001<>+24(SB)/8, $0x0000000100000001
+DATA vector00000001<>+32(SB)/8, $0x0000000100000001
+DATA vector00000001<>+40(SB)/8, $0x0000000100000001
+DATA vector00000001<>+48(SB)/8, $0x0000000100000001
+DATA vector00000001<>+56(SB)/8, $0x0000000100000001
+GLOBL vector00000001<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_0_1_2_3<>+0(SB)/8, $0x8080800180808000
+DATA bytes1_0_1_2_3<>+8(SB)/8, $0x8080800380808002
+DATA bytes1_0_1_2_3<>+16(SB)/8, $0x8080800180808000
+DATA bytes1_0_1_2_3<>+24(SB)/8, $0x8080800380808002
+DATA bytes1_0_1_2_3<>+32(SB)/8, $0x8080800180808000
+DATA bytes1_0_1_2_3<>+40(SB)/8, $0x8080800380808002
+DATA bytes1_0_1_2_3<>+48(SB)/8, $0x8080800180808000
+DATA bytes1_0_1_2_3<>+56(SB)/8, $0x8080800380808002
+GLOBL bytes1_0_1_2_3<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_0_0_0_0<>+0(SB)/8, $0x8080800080808000
+DATA bytes1_0_0_0_0<>+8(SB)/8, $0x8080800080808000
+DATA bytes1_0_0_0_0<>+16(SB)/8, $0x8080800080808000
+DATA bytes1_0_0_0_0<>+24(SB)/8, $0x8080800080808000
+DATA bytes1_0_0_0_0<>+32(SB)/8, $0x8080800080808000
+DATA bytes1_0_0_0_0<>+40(SB)/8, $0x8080800080808000
+DATA bytes1_0_0_0_0<>+48(SB)/8, $0x8080800080808000
+DATA bytes1_0_0_0_0<>+56(SB)/8, $0x8080800080808000
+GLOBL bytes1_0_0_0_0<>(SB), RODATA|NOPTR, $64
+
+DATA top0<>+0(SB)/8, $0x0000000700000008
+DATA top0<>+8(SB)/8, $0x0000000500000006
+DATA top0<>+16(SB)/8, $0x0000000700000008
+DATA top0<>+24(SB)/8, $0x0000000500000006
+DATA top0<>+32(SB)/8, $0x0000000700000008
+DATA top0<>+40(SB)/8, $0x0000000500000006
+DATA top0<>+48(SB)/8, $0x0000000700000008
+DATA top0<>+56(SB)/8, $0x0000000500000006
+GLOBL top0<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000100<>+0(SB)/8, $0x0000010000000100
+DATA vector00000100<>+8(SB)/8, $0x0000010000000100
+DATA vector00000100<>+16(SB)/8, $0x0000010000000100
+DATA vector00000100<>+24(SB)/8, $0x0000010000000100
+DATA vector00000100<>+32(SB)/8, $0x0000010000000100
+DATA vector00000100<>+40(SB)/8, $0x0000010000000100
+DATA vector00000100<>+48(SB)/8, $0x0000010000000100
+DATA vector00000100<>+56(SB)/8, $0x0000010000000100
+GLOBL vector00000100<>(SB), RODATA|NOPTR, $64
+
+DATA vectorffffffff<>+0(SB)/8, $0xffffffffffffffff
+DATA vectorffffffff<>+8(SB)/8, $0xffffffffffffffff
+DATA vectorffffffff<>+16(SB)/8, $0xffffffffffffffff
+DATA vectorffffffff<>+24(SB)/8, $0xffffffffffffffff
+DATA vectorffffffff<>+32(SB)/8, $0xffffffffffffffff
+DATA vectorffffffff<>+40(SB)/8, $0xffffffffffffffff
+DATA vectorffffffff<>+48(SB)/8, $0xffffffffffffffff
+DATA vectorffffffff<>+56(SB)/8, $0xffffffffffffffff
+GLOBL vectorffffffff<>(SB), RODATA|NOPTR, $64
+
+DATA eight0_1<>+0(SB)/8, $0x0000000000000000
+DATA eight0_1<>+8(SB)/8, $0x0101010101010101
+DATA eight0_1<>+16(SB)/8, $0x0000000000000000
+DATA eight0_1<>+24(SB)/8, $0x0101010101010101
+DATA eight0_1<>+32(SB)/8, $0x0000000000000000
+DATA eight0_1<>+40(SB)/8, $0x0101010101010101
+DATA eight0_1<>+48(SB)/8, $0x0000000000000000
+DATA eight0_1<>+56(SB)/8, $0x0101010101010101
+GLOBL eight0_1<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_4_5_6_7<>+0(SB)/8, $0x8080800580808004
+DATA bytes1_4_5_6_7<>+8(SB)/8, $0x8080800780808006
+DATA bytes1_4_5_6_7<>+16(SB)/8, $0x8080800580808004
+DATA bytes1_4_5_6_7<>+24(SB)/8, $0x8080800780808006
+DATA bytes1_4_5_6_7<>+32(SB)/8, $0x8080800580808004
+DATA bytes1_4_5_6_7<>+40(SB)/8, $0x8080800780808006
+DATA bytes1_4_5_6_7<>+48(SB)/8, $0x8080800580808004
+DATA bytes1_4_5_6_7<>+56(SB)/8, $0x8080800780808006
+GLOBL bytes1_4_5_6_7<>(SB), RODATA|NOPTR, $64
+
+DATA top4<>+0(SB)/8, $0x0000000300000004
+DATA top4<>+8(SB)/8, $0x0000000100000002
+DATA top4<>+16(SB)/8, $0x0000000300000004
+DATA top4<>+24(SB)/8, $0x0000000100000002
+DATA top4<>+32(SB)/8, $0x0000000300000004
+DATA top4<>+40(SB)/8, $0x0000000100000002
+DATA top4<>+48(SB)/8, $0x0000000300000004
+DATA top4<>+56(SB)/8, $0x0000000100000002
+GLOBL top4<>(SB), RODATA|NOPTR, $64
+
+DATA eight2_3<>+0(SB)/8, $0x0202020202020202
+DATA eight2_3<>+8(SB)/8, $0x0303030303030303
+DATA eight2_3<>+16(SB)/8, $0x0202020202020202
+DATA eight2_3<>+24(SB)/8, $0x0303030303030303
+DATA eight2_3<>+32(SB)/8, $0x0202020202020202
+DATA eight2_3<>+40(SB)/8, $0x0303030303030303
+DATA eight2_3<>+48(SB)/8, $0x0202020202020202
+DATA eight2_3<>+56(SB)/8, $0x0303030303030303
+GLOBL eight2_3<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_1_1_1_1<>+0(SB)/8, $0x8080800180808001
+DATA bytes1_1_1_1_1<>+8(SB)/8, $0x8080800180808001
+DATA bytes1_1_1_1_1<>+16(SB)/8, $0x8080800180808001
+DATA bytes1_1_1_1_1<>+24(SB)/8, $0x8080800180808001
+DATA bytes1_1_1_1_1<>+32(SB)/8, $0x8080800180808001
+DATA bytes1_1_1_1_1<>+40(SB)/8, $0x8080800180808001
+DATA bytes1_1_1_1_1<>+48(SB)/8, $0x8080800180808001
+DATA bytes1_1_1_1_1<>+56(SB)/8, $0x8080800180808001
+GLOBL bytes1_1_1_1_1<>(SB), RODATA|NOPTR, $64
+
+DATA eight4_5<>+0(SB)/8, $0x0404040404040404
+DATA eight4_5<>+8(SB)/8, $0x0505050505050505
+DATA eight4_5<>+16(SB)/8, $0x0404040404040404
+DATA eight4_5<>+24(SB)/8, $0x0505050505050505
+DATA eight4_5<>+32(SB)/8, $0x0404040404040404
+DATA eight4_5<>+40(SB)/8, $0x0505050505050505
+DATA eight4_5<>+48(SB)/8, $0x0404040404040404
+DATA eight4_5<>+56(SB)/8, $0x0505050505050505
+GLOBL eight4_5<>(SB), RODATA|NOPTR, $64
+
+DATA eight6_7<>+0(SB)/8, $0x0606060606060606
+DATA eight6_7<>+8(SB)/8, $0x0707070707070707
+DATA eight6_7<>+16(SB)/8, $0x0606060606060606
+DATA eight6_7<>+24(SB)/8, $0x0707070707070707
+DATA eight6_7<>+32(SB)/8, $0x0606060606060606
+DATA eight6_7<>+40(SB)/8, $0x0707070707070707
+DATA eight6_7<>+48(SB)/8, $0x0606060606060606
+DATA eight6_7<>+56(SB)/8, $0x0707070707070707
+GLOBL eight6_7<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_2_2_2_2<>+0(SB)/8, $0x8080800280808002
+DATA bytes1_2_2_2_2<>+8(SB)/8, $0x8080800280808002
+DATA bytes1_2_2_2_2<>+16(SB)/8, $0x8080800280808002
+DATA bytes1_2_2_2_2<>+24(SB)/8, $0x8080800280808002
+DATA bytes1_2_2_2_2<>+32(SB)/8, $0x8080800280808002
+DATA bytes1_2_2_2_2<>+40(SB)/8, $0x8080800280808002
+DATA bytes1_2_2_2_2<>+48(SB)/8, $0x8080800280808002
+DATA bytes1_2_2_2_2<>+56(SB)/8, $0x8080800280808002
+GLOBL bytes1_2_2_2_2<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_3_3_3_3<>+0(SB)/8, $0x8080800380808003
+DATA bytes1_3_3_3_3<>+8(SB)/8, $0x8080800380808003
+DATA bytes1_3_3_3_3<>+16(SB)/8, $0x8080800380808003
+DATA bytes1_3_3_3_3<>+24(SB)/8, $0x8080800380808003
+DATA bytes1_3_3_3_3<>+32(SB)/8, $0x8080800380808003
+DATA bytes1_3_3_3_3<>+40(SB)/8, $0x8080800380808003
+DATA bytes1_3_3_3_3<>+48(SB)/8, $0x8080800380808003
+DATA bytes1_3_3_3_3<>+56(SB)/8, $0x8080800380808003
+GLOBL bytes1_3_3_3_3<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_4_4_4_4<>+0(SB)/8, $0x8080800480808004
+DATA bytes1_4_4_4_4<>+8(SB)/8, $0x8080800480808004
+DATA bytes1_4_4_4_4<>+16(SB)/8, $0x8080800480808004
+DATA bytes1_4_4_4_4<>+24(SB)/8, $0x8080800480808004
+DATA bytes1_4_4_4_4<>+32(SB)/8, $0x8080800480808004
+DATA bytes1_4_4_4_4<>+40(SB)/8, $0x8080800480808004
+DATA bytes1_4_4_4_4<>+48(SB)/8, $0x8080800480808004
+DATA bytes1_4_4_4_4<>+56(SB)/8, $0x8080800480808004
+GLOBL bytes1_4_4_4_4<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_5_5_5_5<>+0(SB)/8, $0x8080800580808005
+DATA bytes1_5_5_5_5<>+8(SB)/8, $0x8080800580808005
+DATA bytes1_5_5_5_5<>+16(SB)/8, $0x8080800580808005
+DATA bytes1_5_5_5_5<>+24(SB)/8, $0x8080800580808005
+DATA bytes1_5_5_5_5<>+32(SB)/8, $0x8080800580808005
+DATA bytes1_5_5_5_5<>+40(SB)/8, $0x8080800580808005
+DATA bytes1_5_5_5_5<>+48(SB)/8, $0x8080800580808005
+DATA bytes1_5_5_5_5<>+56(SB)/8, $0x8080800580808005
+GLOBL bytes1_5_5_5_5<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_6_6_6_6<>+0(SB)/8, $0x8080800680808006
+DATA bytes1_6_6_6_6<>+8(SB)/8, $0x8080800680808006
+DATA bytes1_6_6_6_6<>+16(SB)/8, $0x8080800680808006
+DATA bytes1_6_6_6_6<>+24(SB)/8, $0x8080800680808006
+DATA bytes1_6_6_6_6<>+32(SB)/8, $0x8080800680808006
+DATA bytes1_6_6_6_6<>+40(SB)/8, $0x8080800680808006
+DATA bytes1_6_6_6_6<>+48(SB)/8, $0x8080800680808006
+DATA bytes1_6_6_6_6<>+56(SB)/8, $0x8080800680808006
+GLOBL bytes1_6_6_6_6<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_7_7_7_7<>+0(SB)/8, $0x8080800780808007
+DATA bytes1_7_7_7_7<>+8(SB)/8, $0x8080800780808007
+DATA bytes1_7_7_7_7<>+16(SB)/8, $0x8080800780808007
+DATA bytes1_7_7_7_7<>+24(SB)/8, $0x8080800780808007
+DATA bytes1_7_7_7_7<>+32(SB)/8, $0x8080800780808007
+DATA bytes1_7_7_7_7<>+40(SB)/8, $0x8080800780808007
+DATA bytes1_7_7_7_7<>+48(SB)/8, $0x8080800780808007
+DATA bytes1_7_7_7_7<>+56(SB)/8, $0x8080800780808007
+GLOBL bytes1_7_7_7_7<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotIQ3_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ3_S(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	LEAQ  ·iq3sGrid+0(SB), R10
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R11
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R12
+	XORQ  R13, R13
+
+half:
+	MOVQ R12, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	MOVWQZX        (SI)(CX*1), R14
+	MOVWQZX        (SI)(AX*2), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (SI)(AX*1), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (SI), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	VPINSRQ        $0x00, R14, X1, X1
+	MOVWQZX        (DI)(CX*1), R14
+	MOVWQZX        (DI)(AX*2), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (DI)(AX*1), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (DI), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	VPINSRQ        $0x01, R14, X1, X1
+	VCVTPH2PS      X1, Y1
+	VPBROADCASTD   106(SI), Y2
+	VMOVD          106(SI), X3
+	VPINSRD        $0x01, 106(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 106(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 106(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          106(DI), X3
+	VPINSRD        $0x01, 106(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 106(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 106(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y3
+	VPADDD         Y3, Y3, Y3
+	VPOR           vector00000001<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 512(DX)
+	VPSRLD         $0x04, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPADDD         Y3, Y3, Y3
+	VPOR           vector00000001<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 1088(DX)
+	VPSRLD         $0x08, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPADDD         Y3, Y3, Y3
+	VPOR           vector00000001<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 1664(DX)
+	VPSRLD         $0x0c, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPADDD         Y3, Y3, Y3
+	VPOR           vector00000001<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 2240(DX)
+	VPSRLD         $0x10, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPADDD         Y3, Y3, Y3
+	VPOR           vector00000001<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 2816(DX)
+	VPSRLD         $0x14, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPADDD         Y3, Y3, Y3
+	VPOR           vector00000001<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 3392(DX)
+	VPSRLD         $0x18, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VPADDD         Y3, Y3, Y3
+	VPOR           vector00000001<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMOVDQU        Y3, 3968(DX)
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y2, Y2
+	VPOR           vector00000001<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMOVDQU        Y2, 4544(DX)
+	VPBROADCASTQ   2(SI), Y1
+	VPBROADCASTQ   2(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	PREFETCHT0     (R9)
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI), Y2
+	VPBROADCASTQ   66(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     64(R9)
+	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y2, Y2
+	VPSLLVD        top0<>+0(SB), Y2, Y2
+	VPAND          vector00000100<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y1, Y2
+	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPBROADCASTQ   74(SI), Y1
+	VPBROADCASTQ   74(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	PREFETCHT0     128(R9)
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y3
+	VPADDB         Y3, Y2, Y2
+	VPSUBB         Y1, Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*1), Y1
+	VPBROADCASTQ   2(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	PREFETCHT0     192(R9)
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y3
+	VPBROADCASTQ   66(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	PREFETCHT0     256(R9)
+	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y3, Y3
+	VPSLLVD        top0<>+0(SB), Y3, Y3
+	VPAND          vector00000100<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y1, Y3
+	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPBROADCASTQ   74(SI)(AX*1), Y1
+	VPBROADCASTQ   74(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	PREFETCHT0     320(R9)
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y4
+	VPADDB         Y4, Y3, Y3
+	VPSUBB         Y1, Y3, Y3
+	VPBROADCASTQ   2(SI)(AX*2), Y1
+	VPBROADCASTQ   2(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	PREFETCHT0     384(R9)
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*2), Y4
+	VPBROADCASTQ   66(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	PREFETCHT0     448(R9)
+	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y4, Y4
+	VPSLLVD        top0<>+0(SB), Y4, Y4
+	VPAND          vector00000100<>+0(SB), Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y1, Y4
+	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPBROADCASTQ   74(SI)(AX*2), Y1
+	VPBROADCASTQ   74(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	PREFETCHT0     512(R9)
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y4, Y4
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y5
+	VPADDB         Y5, Y4, Y4
+	VPSUBB         Y1, Y4, Y4
+	VPBROADCASTQ   2(SI)(CX*1), Y1
+	VPBROADCASTQ   2(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	PREFETCHT0     576(R9)
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(CX*1), Y5
+	VPBROADCASTQ   66(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	PREFETCHT0     640(R9)
+	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y5, Y5
+	VPSLLVD        top0<>+0(SB), Y5, Y5
+	VPAND          vector00000100<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y1, Y5
+	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPBROADCASTQ   74(SI)(CX*1), Y1
+	VPBROADCASTQ   74(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y1, Y1
+	PREFETCHT0     704(R9)
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y5, Y5
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
+	VPADDB         Y6, Y5, Y5
+	VPSUBB         Y1, Y5, Y5
+	VBROADCASTI128 (R8), Y1
+	VPMADDUBSW     Y1, Y2, Y2
+	VPMADDUBSW     Y1, Y3, Y3
+	VPMADDUBSW     Y1, Y4, Y4
+	VPMADDUBSW     Y1, Y5, Y1
+	VPBROADCASTQ   2(SI), Y5
+	VPBROADCASTQ   2(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	PREFETCHT0     768(R9)
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI), Y6
+	VPBROADCASTQ   66(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	PREFETCHT0     832(R9)
+	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y6, Y6
+	VPSLLVD        top4<>+0(SB), Y6, Y6
+	VPAND          vector00000100<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y5, Y6
+	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPBROADCASTQ   74(SI), Y5
+	VPBROADCASTQ   74(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y6, Y6
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y7
+	VPADDB         Y7, Y6, Y6
+	VPSUBB         Y5, Y6, Y6
+	VPBROADCASTQ   2(SI)(AX*1), Y5
+	VPBROADCASTQ   2(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*1), Y7
+	VPBROADCASTQ   66(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y7, Y7
+	VPSLLVD        top4<>+0(SB), Y7, Y7
+	VPAND          vector00000100<>+0(SB), Y7, Y7
+	VPOR           Y7, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y5, Y7
+	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPBROADCASTQ   74(SI)(AX*1), Y5
+	VPBROADCASTQ   74(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y8
+	VPADDB         Y8, Y7, Y7
+	VPSUBB         Y5, Y7, Y7
+	VPBROADCASTQ   2(SI)(AX*2), Y5
+	VPBROADCASTQ   2(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*2), Y8
+	VPBROADCASTQ   66(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y8, Y8
+	VPSLLVD        top4<>+0(SB), Y8, Y8
+	VPAND          vector00000100<>+0(SB), Y8, Y8
+	VPOR           Y8, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y5, Y8
+	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPBROADCASTQ   74(SI)(AX*2), Y5
+	VPBROADCASTQ   74(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y8, Y8
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y9
+	VPADDB         Y9, Y8, Y8
+	VPSUBB         Y5, Y8, Y8
+	VPBROADCASTQ   2(SI)(CX*1), Y5
+	VPBROADCASTQ   2(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(CX*1), Y9
+	VPBROADCASTQ   66(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y9, Y9
+	VPSLLVD        top4<>+0(SB), Y9, Y9
+	VPAND          vector00000100<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y5, Y9
+	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPBROADCASTQ   74(SI)(CX*1), Y5
+	VPBROADCASTQ   74(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y9, Y9
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
+	VPADDB         Y10, Y9, Y9
+	VPSUBB         Y5, Y9, Y9
+	VBROADCASTI128 16(R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPADDW         Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y7, Y6
+	VPADDW         Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y8, Y6
+	VPADDW         Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y9, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y3, Y2, Y5
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y1, Y4, Y2
+	VPUNPCKHDQ     Y1, Y4, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y5, Y1
+	VPUNPCKLQDQ    Y2, Y5, Y5
+	VPADDD         Y1, Y5, Y5
+	VPBROADCASTD   36(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPBROADCASTQ   10(SI), Y1
+	VPBROADCASTQ   10(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI), Y2
+	VPBROADCASTQ   66(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_1_1_1_1<>+0(SB), Y2, Y2
+	VPSLLVD        top0<>+0(SB), Y2, Y2
+	VPAND          vector00000100<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y1, Y2
+	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPBROADCASTQ   74(SI), Y1
+	VPBROADCASTQ   74(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y3
+	VPADDB         Y3, Y2, Y2
+	VPSUBB         Y1, Y2, Y2
+	VPBROADCASTQ   10(SI)(AX*1), Y1
+	VPBROADCASTQ   10(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y3
+	VPBROADCASTQ   66(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_1_1_1_1<>+0(SB), Y3, Y3
+	VPSLLVD        top0<>+0(SB), Y3, Y3
+	VPAND          vector00000100<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y1, Y3
+	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPBROADCASTQ   74(SI)(AX*1), Y1
+	VPBROADCASTQ   74(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y4
+	VPADDB         Y4, Y3, Y3
+	VPSUBB         Y1, Y3, Y3
+	VPBROADCASTQ   10(SI)(AX*2), Y1
+	VPBROADCASTQ   10(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*2), Y4
+	VPBROADCASTQ   66(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_1_1_1_1<>+0(SB), Y4, Y4
+	VPSLLVD        top0<>+0(SB), Y4, Y4
+	VPAND          vector00000100<>+0(SB), Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y1, Y4
+	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPBROADCASTQ   74(SI)(AX*2), Y1
+	VPBROADCASTQ   74(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y4, Y4
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y5
+	VPADDB         Y5, Y4, Y4
+	VPSUBB         Y1, Y4, Y4
+	VPBROADCASTQ   10(SI)(CX*1), Y1
+	VPBROADCASTQ   10(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(CX*1), Y5
+	VPBROADCASTQ   66(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_1_1_1_1<>+0(SB), Y5, Y5
+	VPSLLVD        top0<>+0(SB), Y5, Y5
+	VPAND          vector00000100<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y1, Y5
+	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPBROADCASTQ   74(SI)(CX*1), Y1
+	VPBROADCASTQ   74(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y5, Y5
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
+	VPADDB         Y6, Y5, Y5
+	VPSUBB         Y1, Y5, Y5
+	VBROADCASTI128 40(R8), Y1
+	VPMADDUBSW     Y1, Y2, Y2
+	VPMADDUBSW     Y1, Y3, Y3
+	VPMADDUBSW     Y1, Y4, Y4
+	VPMADDUBSW     Y1, Y5, Y1
+	VPBROADCASTQ   10(SI), Y5
+	VPBROADCASTQ   10(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI), Y6
+	VPBROADCASTQ   66(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_1_1_1_1<>+0(SB), Y6, Y6
+	VPSLLVD        top4<>+0(SB), Y6, Y6
+	VPAND          vector00000100<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y5, Y6
+	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPBROADCASTQ   74(SI), Y5
+	VPBROADCASTQ   74(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y6, Y6
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y7
+	VPADDB         Y7, Y6, Y6
+	VPSUBB         Y5, Y6, Y6
+	VPBROADCASTQ   10(SI)(AX*1), Y5
+	VPBROADCASTQ   10(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*1), Y7
+	VPBROADCASTQ   66(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_1_1_1_1<>+0(SB), Y7, Y7
+	VPSLLVD        top4<>+0(SB), Y7, Y7
+	VPAND          vector00000100<>+0(SB), Y7, Y7
+	VPOR           Y7, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y5, Y7
+	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPBROADCASTQ   74(SI)(AX*1), Y5
+	VPBROADCASTQ   74(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y8
+	VPADDB         Y8, Y7, Y7
+	VPSUBB         Y5, Y7, Y7
+	VPBROADCASTQ   10(SI)(AX*2), Y5
+	VPBROADCASTQ   10(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*2), Y8
+	VPBROADCASTQ   66(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_1_1_1_1<>+0(SB), Y8, Y8
+	VPSLLVD        top4<>+0(SB), Y8, Y8
+	VPAND          vector00000100<>+0(SB), Y8, Y8
+	VPOR           Y8, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y5, Y8
+	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPBROADCASTQ   74(SI)(AX*2), Y5
+	VPBROADCASTQ   74(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y8, Y8
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y9
+	VPADDB         Y9, Y8, Y8
+	VPSUBB         Y5, Y8, Y8
+	VPBROADCASTQ   10(SI)(CX*1), Y5
+	VPBROADCASTQ   10(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(CX*1), Y9
+	VPBROADCASTQ   66(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes1_1_1_1_1<>+0(SB), Y9, Y9
+	VPSLLVD        top4<>+0(SB), Y9, Y9
+	VPAND          vector00000100<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y5, Y9
+	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPBROADCASTQ   74(SI)(CX*1), Y5
+	VPBROADCASTQ   74(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y9, Y9
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
+	VPADDB         Y10, Y9, Y9
+	VPSUBB         Y5, Y9, Y9
+	VBROADCASTI128 56(R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPADDW         Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y7, Y6
+	VPADDW         Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y8, Y6
+	VPADDW         Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y9, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y3, Y2, Y5
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y1, Y4, Y2
+	VPUNPCKHDQ     Y1, Y4, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y5, Y1
+	VPUNPCKLQDQ    Y2, Y5, Y5
+	VPADDD         Y1, Y5, Y5
+	VPBROADCASTD   76(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 576(DX)
+	VPBROADCASTQ   18(SI), Y1
+	VPBROADCASTQ   18(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI), Y2
+	VPBROADCASTQ   66(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_2_2_2<>+0(SB), Y2, Y2
+	VPSLLVD        top0<>+0(SB), Y2, Y2
+	VPAND          vector00000100<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y1, Y2
+	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPBROADCASTQ   82(SI), Y1
+	VPBROADCASTQ   82(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y3
+	VPADDB         Y3, Y2, Y2
+	VPSUBB         Y1, Y2, Y2
+	VPBROADCASTQ   18(SI)(AX*1), Y1
+	VPBROADCASTQ   18(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y3
+	VPBROADCASTQ   66(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_2_2_2<>+0(SB), Y3, Y3
+	VPSLLVD        top0<>+0(SB), Y3, Y3
+	VPAND          vector00000100<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y1, Y3
+	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPBROADCASTQ   82(SI)(AX*1), Y1
+	VPBROADCASTQ   82(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y4
+	VPADDB         Y4, Y3, Y3
+	VPSUBB         Y1, Y3, Y3
+	VPBROADCASTQ   18(SI)(AX*2), Y1
+	VPBROADCASTQ   18(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*2), Y4
+	VPBROADCASTQ   66(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_2_2_2<>+0(SB), Y4, Y4
+	VPSLLVD        top0<>+0(SB), Y4, Y4
+	VPAND          vector00000100<>+0(SB), Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y1, Y4
+	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPBROADCASTQ   82(SI)(AX*2), Y1
+	VPBROADCASTQ   82(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y4, Y4
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y5
+	VPADDB         Y5, Y4, Y4
+	VPSUBB         Y1, Y4, Y4
+	VPBROADCASTQ   18(SI)(CX*1), Y1
+	VPBROADCASTQ   18(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(CX*1), Y5
+	VPBROADCASTQ   66(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_2_2_2<>+0(SB), Y5, Y5
+	VPSLLVD        top0<>+0(SB), Y5, Y5
+	VPAND          vector00000100<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y1, Y5
+	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPBROADCASTQ   82(SI)(CX*1), Y1
+	VPBROADCASTQ   82(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y5, Y5
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
+	VPADDB         Y6, Y5, Y5
+	VPSUBB         Y1, Y5, Y5
+	VBROADCASTI128 80(R8), Y1
+	VPMADDUBSW     Y1, Y2, Y2
+	VPMADDUBSW     Y1, Y3, Y3
+	VPMADDUBSW     Y1, Y4, Y4
+	VPMADDUBSW     Y1, Y5, Y1
+	VPBROADCASTQ   18(SI), Y5
+	VPBROADCASTQ   18(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI), Y6
+	VPBROADCASTQ   66(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_2_2_2<>+0(SB), Y6, Y6
+	VPSLLVD        top4<>+0(SB), Y6, Y6
+	VPAND          vector00000100<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y5, Y6
+	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPBROADCASTQ   82(SI), Y5
+	VPBROADCASTQ   82(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y6, Y6
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y7
+	VPADDB         Y7, Y6, Y6
+	VPSUBB         Y5, Y6, Y6
+	VPBROADCASTQ   18(SI)(AX*1), Y5
+	VPBROADCASTQ   18(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*1), Y7
+	VPBROADCASTQ   66(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_2_2_2<>+0(SB), Y7, Y7
+	VPSLLVD        top4<>+0(SB), Y7, Y7
+	VPAND          vector00000100<>+0(SB), Y7, Y7
+	VPOR           Y7, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y5, Y7
+	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPBROADCASTQ   82(SI)(AX*1), Y5
+	VPBROADCASTQ   82(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y8
+	VPADDB         Y8, Y7, Y7
+	VPSUBB         Y5, Y7, Y7
+	VPBROADCASTQ   18(SI)(AX*2), Y5
+	VPBROADCASTQ   18(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*2), Y8
+	VPBROADCASTQ   66(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_2_2_2<>+0(SB), Y8, Y8
+	VPSLLVD        top4<>+0(SB), Y8, Y8
+	VPAND          vector00000100<>+0(SB), Y8, Y8
+	VPOR           Y8, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y5, Y8
+	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPBROADCASTQ   82(SI)(AX*2), Y5
+	VPBROADCASTQ   82(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y8, Y8
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y9
+	VPADDB         Y9, Y8, Y8
+	VPSUBB         Y5, Y8, Y8
+	VPBROADCASTQ   18(SI)(CX*1), Y5
+	VPBROADCASTQ   18(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(CX*1), Y9
+	VPBROADCASTQ   66(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes1_2_2_2_2<>+0(SB), Y9, Y9
+	VPSLLVD        top4<>+0(SB), Y9, Y9
+	VPAND          vector00000100<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y5, Y9
+	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPBROADCASTQ   82(SI)(CX*1), Y5
+	VPBROADCASTQ   82(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y9, Y9
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
+	VPADDB         Y10, Y9, Y9
+	VPSUBB         Y5, Y9, Y9
+	VBROADCASTI128 96(R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPADDW         Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y7, Y6
+	VPADDW         Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y8, Y6
+	VPADDW         Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y9, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y3, Y2, Y5
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y1, Y4, Y2
+	VPUNPCKHDQ     Y1, Y4, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y5, Y1
+	VPUNPCKLQDQ    Y2, Y5, Y5
+	VPADDD         Y1, Y5, Y5
+	VPBROADCASTD   116(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1152(DX)
+	VPBROADCASTQ   26(SI), Y1
+	VPBROADCASTQ   26(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI), Y2
+	VPBROADCASTQ   66(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_3_3_3_3<>+0(SB), Y2, Y2
+	VPSLLVD        top0<>+0(SB), Y2, Y2
+	VPAND          vector00000100<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y1, Y2
+	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPBROADCASTQ   82(SI), Y1
+	VPBROADCASTQ   82(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y3
+	VPADDB         Y3, Y2, Y2
+	VPSUBB         Y1, Y2, Y2
+	VPBROADCASTQ   26(SI)(AX*1), Y1
+	VPBROADCASTQ   26(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y3
+	VPBROADCASTQ   66(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_3_3_3_3<>+0(SB), Y3, Y3
+	VPSLLVD        top0<>+0(SB), Y3, Y3
+	VPAND          vector00000100<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y1, Y3
+	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPBROADCASTQ   82(SI)(AX*1), Y1
+	VPBROADCASTQ   82(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y4
+	VPADDB         Y4, Y3, Y3
+	VPSUBB         Y1, Y3, Y3
+	VPBROADCASTQ   26(SI)(AX*2), Y1
+	VPBROADCASTQ   26(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*2), Y4
+	VPBROADCASTQ   66(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_3_3_3_3<>+0(SB), Y4, Y4
+	VPSLLVD        top0<>+0(SB), Y4, Y4
+	VPAND          vector00000100<>+0(SB), Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y1, Y4
+	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPBROADCASTQ   82(SI)(AX*2), Y1
+	VPBROADCASTQ   82(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y4, Y4
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y5
+	VPADDB         Y5, Y4, Y4
+	VPSUBB         Y1, Y4, Y4
+	VPBROADCASTQ   26(SI)(CX*1), Y1
+	VPBROADCASTQ   26(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(CX*1), Y5
+	VPBROADCASTQ   66(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_3_3_3_3<>+0(SB), Y5, Y5
+	VPSLLVD        top0<>+0(SB), Y5, Y5
+	VPAND          vector00000100<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y1, Y5
+	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPBROADCASTQ   82(SI)(CX*1), Y1
+	VPBROADCASTQ   82(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y5, Y5
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
+	VPADDB         Y6, Y5, Y5
+	VPSUBB         Y1, Y5, Y5
+	VBROADCASTI128 120(R8), Y1
+	VPMADDUBSW     Y1, Y2, Y2
+	VPMADDUBSW     Y1, Y3, Y3
+	VPMADDUBSW     Y1, Y4, Y4
+	VPMADDUBSW     Y1, Y5, Y1
+	VPBROADCASTQ   26(SI), Y5
+	VPBROADCASTQ   26(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI), Y6
+	VPBROADCASTQ   66(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_3_3_3_3<>+0(SB), Y6, Y6
+	VPSLLVD        top4<>+0(SB), Y6, Y6
+	VPAND          vector00000100<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y5, Y6
+	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPBROADCASTQ   82(SI), Y5
+	VPBROADCASTQ   82(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y6, Y6
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y7
+	VPADDB         Y7, Y6, Y6
+	VPSUBB         Y5, Y6, Y6
+	VPBROADCASTQ   26(SI)(AX*1), Y5
+	VPBROADCASTQ   26(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*1), Y7
+	VPBROADCASTQ   66(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_3_3_3_3<>+0(SB), Y7, Y7
+	VPSLLVD        top4<>+0(SB), Y7, Y7
+	VPAND          vector00000100<>+0(SB), Y7, Y7
+	VPOR           Y7, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y5, Y7
+	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPBROADCASTQ   82(SI)(AX*1), Y5
+	VPBROADCASTQ   82(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y8
+	VPADDB         Y8, Y7, Y7
+	VPSUBB         Y5, Y7, Y7
+	VPBROADCASTQ   26(SI)(AX*2), Y5
+	VPBROADCASTQ   26(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*2), Y8
+	VPBROADCASTQ   66(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_3_3_3_3<>+0(SB), Y8, Y8
+	VPSLLVD        top4<>+0(SB), Y8, Y8
+	VPAND          vector00000100<>+0(SB), Y8, Y8
+	VPOR           Y8, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y5, Y8
+	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPBROADCASTQ   82(SI)(AX*2), Y5
+	VPBROADCASTQ   82(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y8, Y8
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y9
+	VPADDB         Y9, Y8, Y8
+	VPSUBB         Y5, Y8, Y8
+	VPBROADCASTQ   26(SI)(CX*1), Y5
+	VPBROADCASTQ   26(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(CX*1), Y9
+	VPBROADCASTQ   66(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes1_3_3_3_3<>+0(SB), Y9, Y9
+	VPSLLVD        top4<>+0(SB), Y9, Y9
+	VPAND          vector00000100<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y5, Y9
+	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPBROADCASTQ   82(SI)(CX*1), Y5
+	VPBROADCASTQ   82(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y9, Y9
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
+	VPADDB         Y10, Y9, Y9
+	VPSUBB         Y5, Y9, Y9
+	VBROADCASTI128 136(R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPADDW         Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y7, Y6
+	VPADDW         Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y8, Y6
+	VPADDW         Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y9, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y3, Y2, Y5
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y1, Y4, Y2
+	VPUNPCKHDQ     Y1, Y4, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y5, Y1
+	VPUNPCKLQDQ    Y2, Y5, Y5
+	VPADDD         Y1, Y5, Y5
+	VPBROADCASTD   156(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1728(DX)
+	VPBROADCASTQ   34(SI), Y1
+	VPBROADCASTQ   34(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI), Y2
+	VPBROADCASTQ   66(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_4_4_4<>+0(SB), Y2, Y2
+	VPSLLVD        top0<>+0(SB), Y2, Y2
+	VPAND          vector00000100<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y1, Y2
+	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPBROADCASTQ   90(SI), Y1
+	VPBROADCASTQ   90(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y3
+	VPADDB         Y3, Y2, Y2
+	VPSUBB         Y1, Y2, Y2
+	VPBROADCASTQ   34(SI)(AX*1), Y1
+	VPBROADCASTQ   34(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y3
+	VPBROADCASTQ   66(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_4_4_4<>+0(SB), Y3, Y3
+	VPSLLVD        top0<>+0(SB), Y3, Y3
+	VPAND          vector00000100<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y1, Y3
+	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPBROADCASTQ   90(SI)(AX*1), Y1
+	VPBROADCASTQ   90(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y4
+	VPADDB         Y4, Y3, Y3
+	VPSUBB         Y1, Y3, Y3
+	VPBROADCASTQ   34(SI)(AX*2), Y1
+	VPBROADCASTQ   34(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*2), Y4
+	VPBROADCASTQ   66(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_4_4_4<>+0(SB), Y4, Y4
+	VPSLLVD        top0<>+0(SB), Y4, Y4
+	VPAND          vector00000100<>+0(SB), Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y1, Y4
+	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPBROADCASTQ   90(SI)(AX*2), Y1
+	VPBROADCASTQ   90(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y4, Y4
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y5
+	VPADDB         Y5, Y4, Y4
+	VPSUBB         Y1, Y4, Y4
+	VPBROADCASTQ   34(SI)(CX*1), Y1
+	VPBROADCASTQ   34(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(CX*1), Y5
+	VPBROADCASTQ   66(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_4_4_4<>+0(SB), Y5, Y5
+	VPSLLVD        top0<>+0(SB), Y5, Y5
+	VPAND          vector00000100<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y1, Y5
+	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPBROADCASTQ   90(SI)(CX*1), Y1
+	VPBROADCASTQ   90(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y5, Y5
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
+	VPADDB         Y6, Y5, Y5
+	VPSUBB         Y1, Y5, Y5
+	VBROADCASTI128 160(R8), Y1
+	VPMADDUBSW     Y1, Y2, Y2
+	VPMADDUBSW     Y1, Y3, Y3
+	VPMADDUBSW     Y1, Y4, Y4
+	VPMADDUBSW     Y1, Y5, Y1
+	VPBROADCASTQ   34(SI), Y5
+	VPBROADCASTQ   34(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI), Y6
+	VPBROADCASTQ   66(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_4_4_4_4<>+0(SB), Y6, Y6
+	VPSLLVD        top4<>+0(SB), Y6, Y6
+	VPAND          vector00000100<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y5, Y6
+	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPBROADCASTQ   90(SI), Y5
+	VPBROADCASTQ   90(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y6, Y6
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y7
+	VPADDB         Y7, Y6, Y6
+	VPSUBB         Y5, Y6, Y6
+	VPBROADCASTQ   34(SI)(AX*1), Y5
+	VPBROADCASTQ   34(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*1), Y7
+	VPBROADCASTQ   66(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_4_4_4_4<>+0(SB), Y7, Y7
+	VPSLLVD        top4<>+0(SB), Y7, Y7
+	VPAND          vector00000100<>+0(SB), Y7, Y7
+	VPOR           Y7, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y5, Y7
+	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPBROADCASTQ   90(SI)(AX*1), Y5
+	VPBROADCASTQ   90(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y8
+	VPADDB         Y8, Y7, Y7
+	VPSUBB         Y5, Y7, Y7
+	VPBROADCASTQ   34(SI)(AX*2), Y5
+	VPBROADCASTQ   34(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*2), Y8
+	VPBROADCASTQ   66(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_4_4_4_4<>+0(SB), Y8, Y8
+	VPSLLVD        top4<>+0(SB), Y8, Y8
+	VPAND          vector00000100<>+0(SB), Y8, Y8
+	VPOR           Y8, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y5, Y8
+	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPBROADCASTQ   90(SI)(AX*2), Y5
+	VPBROADCASTQ   90(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y8, Y8
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y9
+	VPADDB         Y9, Y8, Y8
+	VPSUBB         Y5, Y8, Y8
+	VPBROADCASTQ   34(SI)(CX*1), Y5
+	VPBROADCASTQ   34(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(CX*1), Y9
+	VPBROADCASTQ   66(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes1_4_4_4_4<>+0(SB), Y9, Y9
+	VPSLLVD        top4<>+0(SB), Y9, Y9
+	VPAND          vector00000100<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y5, Y9
+	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPBROADCASTQ   90(SI)(CX*1), Y5
+	VPBROADCASTQ   90(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y9, Y9
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
+	VPADDB         Y10, Y9, Y9
+	VPSUBB         Y5, Y9, Y9
+	VBROADCASTI128 176(R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPADDW         Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y7, Y6
+	VPADDW         Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y8, Y6
+	VPADDW         Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y9, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y3, Y2, Y5
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y1, Y4, Y2
+	VPUNPCKHDQ     Y1, Y4, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y5, Y1
+	VPUNPCKLQDQ    Y2, Y5, Y5
+	VPADDD         Y1, Y5, Y5
+	VPBROADCASTD   196(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2304(DX)
+	VPBROADCASTQ   42(SI), Y1
+	VPBROADCASTQ   42(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI), Y2
+	VPBROADCASTQ   66(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_5_5_5_5<>+0(SB), Y2, Y2
+	VPSLLVD        top0<>+0(SB), Y2, Y2
+	VPAND          vector00000100<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y1, Y2
+	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPBROADCASTQ   90(SI), Y1
+	VPBROADCASTQ   90(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y3
+	VPADDB         Y3, Y2, Y2
+	VPSUBB         Y1, Y2, Y2
+	VPBROADCASTQ   42(SI)(AX*1), Y1
+	VPBROADCASTQ   42(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y3
+	VPBROADCASTQ   66(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_5_5_5_5<>+0(SB), Y3, Y3
+	VPSLLVD        top0<>+0(SB), Y3, Y3
+	VPAND          vector00000100<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y1, Y3
+	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPBROADCASTQ   90(SI)(AX*1), Y1
+	VPBROADCASTQ   90(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y4
+	VPADDB         Y4, Y3, Y3
+	VPSUBB         Y1, Y3, Y3
+	VPBROADCASTQ   42(SI)(AX*2), Y1
+	VPBROADCASTQ   42(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*2), Y4
+	VPBROADCASTQ   66(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_5_5_5_5<>+0(SB), Y4, Y4
+	VPSLLVD        top0<>+0(SB), Y4, Y4
+	VPAND          vector00000100<>+0(SB), Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y1, Y4
+	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPBROADCASTQ   90(SI)(AX*2), Y1
+	VPBROADCASTQ   90(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y4, Y4
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y5
+	VPADDB         Y5, Y4, Y4
+	VPSUBB         Y1, Y4, Y4
+	VPBROADCASTQ   42(SI)(CX*1), Y1
+	VPBROADCASTQ   42(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(CX*1), Y5
+	VPBROADCASTQ   66(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_5_5_5_5<>+0(SB), Y5, Y5
+	VPSLLVD        top0<>+0(SB), Y5, Y5
+	VPAND          vector00000100<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y1, Y5
+	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPBROADCASTQ   90(SI)(CX*1), Y1
+	VPBROADCASTQ   90(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y5, Y5
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
+	VPADDB         Y6, Y5, Y5
+	VPSUBB         Y1, Y5, Y5
+	VBROADCASTI128 200(R8), Y1
+	VPMADDUBSW     Y1, Y2, Y2
+	VPMADDUBSW     Y1, Y3, Y3
+	VPMADDUBSW     Y1, Y4, Y4
+	VPMADDUBSW     Y1, Y5, Y1
+	VPBROADCASTQ   42(SI), Y5
+	VPBROADCASTQ   42(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI), Y6
+	VPBROADCASTQ   66(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_5_5_5_5<>+0(SB), Y6, Y6
+	VPSLLVD        top4<>+0(SB), Y6, Y6
+	VPAND          vector00000100<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y5, Y6
+	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPBROADCASTQ   90(SI), Y5
+	VPBROADCASTQ   90(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y6, Y6
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y7
+	VPADDB         Y7, Y6, Y6
+	VPSUBB         Y5, Y6, Y6
+	VPBROADCASTQ   42(SI)(AX*1), Y5
+	VPBROADCASTQ   42(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*1), Y7
+	VPBROADCASTQ   66(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_5_5_5_5<>+0(SB), Y7, Y7
+	VPSLLVD        top4<>+0(SB), Y7, Y7
+	VPAND          vector00000100<>+0(SB), Y7, Y7
+	VPOR           Y7, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y5, Y7
+	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPBROADCASTQ   90(SI)(AX*1), Y5
+	VPBROADCASTQ   90(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y8
+	VPADDB         Y8, Y7, Y7
+	VPSUBB         Y5, Y7, Y7
+	VPBROADCASTQ   42(SI)(AX*2), Y5
+	VPBROADCASTQ   42(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*2), Y8
+	VPBROADCASTQ   66(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_5_5_5_5<>+0(SB), Y8, Y8
+	VPSLLVD        top4<>+0(SB), Y8, Y8
+	VPAND          vector00000100<>+0(SB), Y8, Y8
+	VPOR           Y8, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y5, Y8
+	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPBROADCASTQ   90(SI)(AX*2), Y5
+	VPBROADCASTQ   90(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y8, Y8
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y9
+	VPADDB         Y9, Y8, Y8
+	VPSUBB         Y5, Y8, Y8
+	VPBROADCASTQ   42(SI)(CX*1), Y5
+	VPBROADCASTQ   42(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(CX*1), Y9
+	VPBROADCASTQ   66(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes1_5_5_5_5<>+0(SB), Y9, Y9
+	VPSLLVD        top4<>+0(SB), Y9, Y9
+	VPAND          vector00000100<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y5, Y9
+	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPBROADCASTQ   90(SI)(CX*1), Y5
+	VPBROADCASTQ   90(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y9, Y9
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
+	VPADDB         Y10, Y9, Y9
+	VPSUBB         Y5, Y9, Y9
+	VBROADCASTI128 216(R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPADDW         Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y7, Y6
+	VPADDW         Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y8, Y6
+	VPADDW         Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y9, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y3, Y2, Y5
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y1, Y4, Y2
+	VPUNPCKHDQ     Y1, Y4, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y5, Y1
+	VPUNPCKLQDQ    Y2, Y5, Y5
+	VPADDD         Y1, Y5, Y5
+	VPBROADCASTD   236(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2880(DX)
+	VPBROADCASTQ   50(SI), Y1
+	VPBROADCASTQ   50(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI), Y2
+	VPBROADCASTQ   66(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_6_6_6<>+0(SB), Y2, Y2
+	VPSLLVD        top0<>+0(SB), Y2, Y2
+	VPAND          vector00000100<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y1, Y2
+	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPBROADCASTQ   98(SI), Y1
+	VPBROADCASTQ   98(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y3
+	VPADDB         Y3, Y2, Y2
+	VPSUBB         Y1, Y2, Y2
+	VPBROADCASTQ   50(SI)(AX*1), Y1
+	VPBROADCASTQ   50(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y3
+	VPBROADCASTQ   66(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_6_6_6<>+0(SB), Y3, Y3
+	VPSLLVD        top0<>+0(SB), Y3, Y3
+	VPAND          vector00000100<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y1, Y3
+	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPBROADCASTQ   98(SI)(AX*1), Y1
+	VPBROADCASTQ   98(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y4
+	VPADDB         Y4, Y3, Y3
+	VPSUBB         Y1, Y3, Y3
+	VPBROADCASTQ   50(SI)(AX*2), Y1
+	VPBROADCASTQ   50(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*2), Y4
+	VPBROADCASTQ   66(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_6_6_6<>+0(SB), Y4, Y4
+	VPSLLVD        top0<>+0(SB), Y4, Y4
+	VPAND          vector00000100<>+0(SB), Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y1, Y4
+	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPBROADCASTQ   98(SI)(AX*2), Y1
+	VPBROADCASTQ   98(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y4, Y4
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y5
+	VPADDB         Y5, Y4, Y4
+	VPSUBB         Y1, Y4, Y4
+	VPBROADCASTQ   50(SI)(CX*1), Y1
+	VPBROADCASTQ   50(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(CX*1), Y5
+	VPBROADCASTQ   66(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_6_6_6<>+0(SB), Y5, Y5
+	VPSLLVD        top0<>+0(SB), Y5, Y5
+	VPAND          vector00000100<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y1, Y5
+	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPBROADCASTQ   98(SI)(CX*1), Y1
+	VPBROADCASTQ   98(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y1, Y1
+	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y5, Y5
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
+	VPADDB         Y6, Y5, Y5
+	VPSUBB         Y1, Y5, Y5
+	VBROADCASTI128 240(R8), Y1
+	VPMADDUBSW     Y1, Y2, Y2
+	VPMADDUBSW     Y1, Y3, Y3
+	VPMADDUBSW     Y1, Y4, Y4
+	VPMADDUBSW     Y1, Y5, Y1
+	VPBROADCASTQ   50(SI), Y5
+	VPBROADCASTQ   50(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI), Y6
+	VPBROADCASTQ   66(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_6_6_6_6<>+0(SB), Y6, Y6
+	VPSLLVD        top4<>+0(SB), Y6, Y6
+	VPAND          vector00000100<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y5, Y6
+	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPBROADCASTQ   98(SI), Y5
+	VPBROADCASTQ   98(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y6, Y6
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y7
+	VPADDB         Y7, Y6, Y6
+	VPSUBB         Y5, Y6, Y6
+	VPBROADCASTQ   50(SI)(AX*1), Y5
+	VPBROADCASTQ   50(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*1), Y7
+	VPBROADCASTQ   66(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_6_6_6_6<>+0(SB), Y7, Y7
+	VPSLLVD        top4<>+0(SB), Y7, Y7
+	VPAND          vector00000100<>+0(SB), Y7, Y7
+	VPOR           Y7, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y5, Y7
+	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPBROADCASTQ   98(SI)(AX*1), Y5
+	VPBROADCASTQ   98(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y8
+	VPADDB         Y8, Y7, Y7
+	VPSUBB         Y5, Y7, Y7
+	VPBROADCASTQ   50(SI)(AX*2), Y5
+	VPBROADCASTQ   50(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*2), Y8
+	VPBROADCASTQ   66(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_6_6_6_6<>+0(SB), Y8, Y8
+	VPSLLVD        top4<>+0(SB), Y8, Y8
+	VPAND          vector00000100<>+0(SB), Y8, Y8
+	VPOR           Y8, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y5, Y8
+	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPBROADCASTQ   98(SI)(AX*2), Y5
+	VPBROADCASTQ   98(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y8, Y8
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y9
+	VPADDB         Y9, Y8, Y8
+	VPSUBB         Y5, Y8, Y8
+	VPBROADCASTQ   50(SI)(CX*1), Y5
+	VPBROADCASTQ   50(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(CX*1), Y9
+	VPBROADCASTQ   66(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes1_6_6_6_6<>+0(SB), Y9, Y9
+	VPSLLVD        top4<>+0(SB), Y9, Y9
+	VPAND          vector00000100<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y5, Y9
+	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPBROADCASTQ   98(SI)(CX*1), Y5
+	VPBROADCASTQ   98(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y5, Y5
+	VPSHUFB        eight2_3<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y9, Y9
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
+	VPADDB         Y10, Y9, Y9
+	VPSUBB         Y5, Y9, Y9
+	VBROADCASTI128 256(R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPADDW         Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y7, Y6
+	VPADDW         Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y8, Y6
+	VPADDW         Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y9, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y3, Y2, Y5
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y1, Y4, Y2
+	VPUNPCKHDQ     Y1, Y4, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y5, Y1
+	VPUNPCKLQDQ    Y2, Y5, Y5
+	VPADDD         Y1, Y5, Y5
+	VPBROADCASTD   276(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3456(DX)
+	VPBROADCASTQ   58(SI), Y1
+	VPBROADCASTQ   58(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI), Y2
+	VPBROADCASTQ   66(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_7_7_7_7<>+0(SB), Y2, Y2
+	VPSLLVD        top0<>+0(SB), Y2, Y2
+	VPAND          vector00000100<>+0(SB), Y2, Y2
+	VPOR           Y2, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y1, Y2
+	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPBROADCASTQ   98(SI), Y1
+	VPBROADCASTQ   98(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y3
+	VPADDB         Y3, Y2, Y2
+	VPSUBB         Y1, Y2, Y2
+	VPBROADCASTQ   58(SI)(AX*1), Y1
+	VPBROADCASTQ   58(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y3
+	VPBROADCASTQ   66(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_7_7_7_7<>+0(SB), Y3, Y3
+	VPSLLVD        top0<>+0(SB), Y3, Y3
+	VPAND          vector00000100<>+0(SB), Y3, Y3
+	VPOR           Y3, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y1, Y3
+	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPBROADCASTQ   98(SI)(AX*1), Y1
+	VPBROADCASTQ   98(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y4
+	VPADDB         Y4, Y3, Y3
+	VPSUBB         Y1, Y3, Y3
+	VPBROADCASTQ   58(SI)(AX*2), Y1
+	VPBROADCASTQ   58(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*2), Y4
+	VPBROADCASTQ   66(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_7_7_7_7<>+0(SB), Y4, Y4
+	VPSLLVD        top0<>+0(SB), Y4, Y4
+	VPAND          vector00000100<>+0(SB), Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y1, Y4
+	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPBROADCASTQ   98(SI)(AX*2), Y1
+	VPBROADCASTQ   98(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y4, Y4
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y5
+	VPADDB         Y5, Y4, Y4
+	VPSUBB         Y1, Y4, Y4
+	VPBROADCASTQ   58(SI)(CX*1), Y1
+	VPBROADCASTQ   58(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y1, Y1
+	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   66(SI)(CX*1), Y5
+	VPBROADCASTQ   66(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_7_7_7_7<>+0(SB), Y5, Y5
+	VPSLLVD        top0<>+0(SB), Y5, Y5
+	VPAND          vector00000100<>+0(SB), Y5, Y5
+	VPOR           Y5, Y1, Y1
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y1, Y5
+	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPBROADCASTQ   98(SI)(CX*1), Y1
+	VPBROADCASTQ   98(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y1, Y1
+	VPSHUFB        eight4_5<>+0(SB), Y1, Y1
+	VPAND          bits<>+0(SB), Y1, Y1
+	VPCMPEQB       bits<>+0(SB), Y1, Y1
+	VPXOR          Y1, Y5, Y5
+	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
+	VPADDB         Y6, Y5, Y5
+	VPSUBB         Y1, Y5, Y5
+	VBROADCASTI128 280(R8), Y1
+	VPMADDUBSW     Y1, Y2, Y2
+	VPMADDUBSW     Y1, Y3, Y3
+	VPMADDUBSW     Y1, Y4, Y4
+	VPMADDUBSW     Y1, Y5, Y1
+	VPBROADCASTQ   58(SI), Y5
+	VPBROADCASTQ   58(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI), Y6
+	VPBROADCASTQ   66(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_7_7_7_7<>+0(SB), Y6, Y6
+	VPSLLVD        top4<>+0(SB), Y6, Y6
+	VPAND          vector00000100<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y5, Y6
+	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPBROADCASTQ   98(SI), Y5
+	VPBROADCASTQ   98(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y6, Y6
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y7
+	VPADDB         Y7, Y6, Y6
+	VPSUBB         Y5, Y6, Y6
+	VPBROADCASTQ   58(SI)(AX*1), Y5
+	VPBROADCASTQ   58(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*1), Y7
+	VPBROADCASTQ   66(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_7_7_7_7<>+0(SB), Y7, Y7
+	VPSLLVD        top4<>+0(SB), Y7, Y7
+	VPAND          vector00000100<>+0(SB), Y7, Y7
+	VPOR           Y7, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y5, Y7
+	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPBROADCASTQ   98(SI)(AX*1), Y5
+	VPBROADCASTQ   98(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y8
+	VPADDB         Y8, Y7, Y7
+	VPSUBB         Y5, Y7, Y7
+	VPBROADCASTQ   58(SI)(AX*2), Y5
+	VPBROADCASTQ   58(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(AX*2), Y8
+	VPBROADCASTQ   66(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_7_7_7_7<>+0(SB), Y8, Y8
+	VPSLLVD        top4<>+0(SB), Y8, Y8
+	VPAND          vector00000100<>+0(SB), Y8, Y8
+	VPOR           Y8, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y5, Y8
+	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPBROADCASTQ   98(SI)(AX*2), Y5
+	VPBROADCASTQ   98(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y8, Y8
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y9
+	VPADDB         Y9, Y8, Y8
+	VPSUBB         Y5, Y8, Y8
+	VPBROADCASTQ   58(SI)(CX*1), Y5
+	VPBROADCASTQ   58(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y5, Y5
+	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
+	VPBROADCASTQ   66(SI)(CX*1), Y9
+	VPBROADCASTQ   66(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes1_7_7_7_7<>+0(SB), Y9, Y9
+	VPSLLVD        top4<>+0(SB), Y9, Y9
+	VPAND          vector00000100<>+0(SB), Y9, Y9
+	VPOR           Y9, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y5, Y9
+	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPBROADCASTQ   98(SI)(CX*1), Y5
+	VPBROADCASTQ   98(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y5, Y5
+	VPSHUFB        eight6_7<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y9, Y9
+	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
+	VPADDB         Y10, Y9, Y9
+	VPSUBB         Y5, Y9, Y9
+	VBROADCASTI128 296(R8), Y5
+	VPMADDUBSW     Y5, Y6, Y6
+	VPADDW         Y6, Y2, Y2
+	VPMADDUBSW     Y5, Y7, Y6
+	VPADDW         Y6, Y3, Y3
+	VPMADDUBSW     Y5, Y8, Y6
+	VPADDW         Y6, Y4, Y4
+	VPMADDUBSW     Y5, Y9, Y5
+	VPADDW         Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPUNPCKLDQ     Y3, Y2, Y5
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y1, Y4, Y2
+	VPUNPCKHDQ     Y1, Y4, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHQDQ    Y2, Y5, Y1
+	VPUNPCKLQDQ    Y2, Y5, Y5
+	VPADDD         Y1, Y5, Y5
+	VPBROADCASTD   316(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4032(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   72(R8), Y1
+	VMULPS         1088(DX), Y1, Y1
+	VFMADD231PS    576(DX), Y1, Y0
+	VBROADCASTSS   112(R8), Y1
+	VMULPS         1664(DX), Y1, Y1
+	VFMADD231PS    1152(DX), Y1, Y0
+	VBROADCASTSS   152(R8), Y1
+	VMULPS         2240(DX), Y1, Y1
+	VFMADD231PS    1728(DX), Y1, Y0
+	VBROADCASTSS   192(R8), Y1
+	VMULPS         2816(DX), Y1, Y1
+	VFMADD231PS    2304(DX), Y1, Y0
+	VBROADCASTSS   232(R8), Y1
+	VMULPS         3392(DX), Y1, Y1
+	VFMADD231PS    2880(DX), Y1, Y0
+	VBROADCASTSS   272(R8), Y1
+	VMULPS         3968(DX), Y1, Y1
+	VFMADD231PS    3456(DX), Y1, Y0
+	VBROADCASTSS   312(R8), Y1
+	VMULPS         4544(DX), Y1, Y1
+	VFMADD231PS    4032(DX), Y1, Y0
+	ADDQ           $0x00000140, R8
+	ADDQ           $0x00000370, R9
+	ADDQ           $0x0000006e, SI
+	ADDQ           $0x0000006e, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R11)
+	ADDQ           $0x20, R11
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R12)(AX*8), R12
+	XORQ           $0x01, R13
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackIQ2_XXS(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackIQ2_XXS(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	LEAQ ·iq2xxsGrid+0(SB), R8
+	MOVQ w_base+24(FP), R9
+	XORQ R10, R10
+
+half:
+	MOVQ R9, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR        Y0, Y0, Y0
+	MOVWQZX      (SI)(CX*1), R11
+	MOVWQZX      (SI)(AX*2), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (SI)(AX*1), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (SI), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	VPINSRQ      $0x00, R11, X0, X0
+	MOVWQZX      (DI)(CX*1), R11
+	MOVWQZX      (DI)(AX*2), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (DI)(AX*1), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (DI), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	VPINSRQ      $0x01, R11, X0, X0
+	VCVTPH2PS    X0, Y0
+	VPBROADCASTD 6(SI), Y1
+	VMOVD        6(SI), X2
+	VPINSRD      $0x01, 6(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 6(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 6(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        6(DI), X2
+	VPINSRD      $0x01, 6(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 6(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 6(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 512(DX)
+	VPBROADCASTD 14(SI), Y1
+	VMOVD        14(SI), X2
+	VPINSRD      $0x01, 14(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 14(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 14(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        14(DI), X2
+	VPINSRD      $0x01, 14(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 14(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 14(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 1088(DX)
+	VPBROADCASTD 22(SI), Y1
+	VMOVD        22(SI), X2
+	VPINSRD      $0x01, 22(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 22(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 22(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        22(DI), X2
+	VPINSRD      $0x01, 22(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 22(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 22(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 1664(DX)
+	VPBROADCASTD 30(SI), Y1
+	VMOVD        30(SI), X2
+	VPINSRD      $0x01, 30(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 30(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 30(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        30(DI), X2
+	VPINSRD      $0x01, 30(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 30(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 30(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 2240(DX)
+	VPBROADCASTD 38(SI), Y1
+	VMOVD        38(SI), X2
+	VPINSRD      $0x01, 38(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 38(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 38(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        38(DI), X2
+	VPINSRD      $0x01, 38(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 38(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 38(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 2816(DX)
+	VPBROADCASTD 46(SI), Y1
+	VMOVD        46(SI), X2
+	VPINSRD      $0x01, 46(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 46(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 46(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        46(DI), X2
+	VPINSRD      $0x01, 46(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 46(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 46(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 3392(DX)
+	VPBROADCASTD 54(SI), Y1
+	VMOVD        54(SI), X2
+	VPINSRD      $0x01, 54(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 54(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 54(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        54(DI), X2
+	VPINSRD      $0x01, 54(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 54(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 54(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 3968(DX)
+	VPBROADCASTD 62(SI), Y1
+	VMOVD        62(SI), X2
+	VPINSRD      $0x01, 62(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 62(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 62(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        62(DI), X2
+	VPINSRD      $0x01, 62(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 62(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 62(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 4544(DX)
+	VPBROADCASTQ 2(SI), Y0
+	VPBROADCASTQ 2(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 2(SI), Y1
+	VPBROADCASTQ 2(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs0<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 2(SI)(AX*1), Y1
+	VPBROADCASTQ 2(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y2
+	VPBROADCASTQ 2(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs0<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*2), Y2
+	VPBROADCASTQ 2(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y3
+	VPBROADCASTQ 2(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs0<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 2(SI)(CX*1), Y3
+	VPBROADCASTQ 2(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y4
+	VPBROADCASTQ 2(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs0<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, (DX)
+	VMOVDQU      Y1, 64(DX)
+	VMOVDQU      Y4, 128(DX)
+	VMOVDQU      Y0, 192(DX)
+	VPBROADCASTQ 2(SI), Y0
+	VPBROADCASTQ 2(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_3<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 2(SI), Y1
+	VPBROADCASTQ 2(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs14<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 2(SI)(AX*1), Y1
+	VPBROADCASTQ 2(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y2
+	VPBROADCASTQ 2(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs14<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*2), Y2
+	VPBROADCASTQ 2(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y3
+	VPBROADCASTQ 2(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs14<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 2(SI)(CX*1), Y3
+	VPBROADCASTQ 2(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y4
+	VPBROADCASTQ 2(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs14<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 256(DX)
+	VMOVDQU      Y1, 320(DX)
+	VMOVDQU      Y4, 384(DX)
+	VMOVDQU      Y0, 448(DX)
+	VPBROADCASTQ 10(SI), Y0
+	VPBROADCASTQ 10(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 10(SI), Y1
+	VPBROADCASTQ 10(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs0<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 10(SI)(AX*1), Y1
+	VPBROADCASTQ 10(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y2
+	VPBROADCASTQ 10(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs0<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*2), Y2
+	VPBROADCASTQ 10(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y3
+	VPBROADCASTQ 10(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs0<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 10(SI)(CX*1), Y3
+	VPBROADCASTQ 10(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y4
+	VPBROADCASTQ 10(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs0<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 576(DX)
+	VMOVDQU      Y1, 640(DX)
+	VMOVDQU      Y4, 704(DX)
+	VMOVDQU      Y0, 768(DX)
+	VPBROADCASTQ 10(SI), Y0
+	VPBROADCASTQ 10(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_3<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 10(SI), Y1
+	VPBROADCASTQ 10(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs14<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 10(SI)(AX*1), Y1
+	VPBROADCASTQ 10(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y2
+	VPBROADCASTQ 10(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs14<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*2), Y2
+	VPBROADCASTQ 10(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y3
+	VPBROADCASTQ 10(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs14<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 10(SI)(CX*1), Y3
+	VPBROADCASTQ 10(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y4
+	VPBROADCASTQ 10(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs14<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 832(DX)
+	VMOVDQU      Y1, 896(DX)
+	VMOVDQU      Y4, 960(DX)
+	VMOVDQU      Y0, 1024(DX)
+	VPBROADCASTQ 18(SI), Y0
+	VPBROADCASTQ 18(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 18(SI), Y1
+	VPBROADCASTQ 18(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs0<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 18(SI)(AX*1), Y1
+	VPBROADCASTQ 18(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y2
+	VPBROADCASTQ 18(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs0<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*2), Y2
+	VPBROADCASTQ 18(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y3
+	VPBROADCASTQ 18(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs0<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 18(SI)(CX*1), Y3
+	VPBROADCASTQ 18(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y4
+	VPBROADCASTQ 18(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs0<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1152(DX)
+	VMOVDQU      Y1, 1216(DX)
+	VMOVDQU      Y4, 1280(DX)
+	VMOVDQU      Y0, 1344(DX)
+	VPBROADCASTQ 18(SI), Y0
+	VPBROADCASTQ 18(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_3<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 18(SI), Y1
+	VPBROADCASTQ 18(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs14<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 18(SI)(AX*1), Y1
+	VPBROADCASTQ 18(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y2
+	VPBROADCASTQ 18(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs14<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*2), Y2
+	VPBROADCASTQ 18(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y3
+	VPBROADCASTQ 18(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs14<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 18(SI)(CX*1), Y3
+	VPBROADCASTQ 18(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y4
+	VPBROADCASTQ 18(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs14<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1408(DX)
+	VMOVDQU      Y1, 1472(DX)
+	VMOVDQU      Y4, 1536(DX)
+	VMOVDQU      Y0, 1600(DX)
+	VPBROADCASTQ 26(SI), Y0
+	VPBROADCASTQ 26(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 26(SI), Y1
+	VPBROADCASTQ 26(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs0<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 26(SI)(AX*1), Y1
+	VPBROADCASTQ 26(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y2
+	VPBROADCASTQ 26(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs0<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*2), Y2
+	VPBROADCASTQ 26(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y3
+	VPBROADCASTQ 26(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs0<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 26(SI)(CX*1), Y3
+	VPBROADCASTQ 26(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y4
+	VPBROADCASTQ 26(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs0<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1728(DX)
+	VMOVDQU      Y1, 1792(DX)
+	VMOVDQU      Y4, 1856(DX)
+	VMOVDQU      Y0, 1920(DX)
+	VPBROADCASTQ 26(SI), Y0
+	VPBROADCASTQ 26(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_3<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 26(SI), Y1
+	VPBROADCASTQ 26(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs14<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 26(SI)(AX*1), Y1
+	VPBROADCASTQ 26(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y2
+	VPBROADCASTQ 26(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs14<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*2), Y2
+	VPBROADCASTQ 26(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y3
+	VPBROADCASTQ 26(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs14<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 26(SI)(CX*1), Y3
+	VPBROADCASTQ 26(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y4
+	VPBROADCASTQ 26(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs14<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1984(DX)
+	VMOVDQU      Y1, 2048(DX)
+	VMOVDQU      Y4, 2112(DX)
+	VMOVDQU      Y0, 2176(DX)
+	VPBROADCASTQ 34(SI), Y0
+	VPBROADCASTQ 34(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 34(SI), Y1
+	VPBROADCASTQ 34(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs0<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 34(SI)(AX*1), Y1
+	VPBROADCASTQ 34(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y2
+	VPBROADCASTQ 34(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs0<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 34(SI)(AX*2), Y2
+	VPBROADCASTQ 34(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y3
+	VPBROADCASTQ 34(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs0<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 34(SI)(CX*1), Y3
+	VPBROADCASTQ 34(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y4
+	VPBROADCASTQ 34(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs0<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2304(DX)
+	VMOVDQU      Y1, 2368(DX)
+	VMOVDQU      Y4, 2432(DX)
+	VMOVDQU      Y0, 2496(DX)
+	VPBROADCASTQ 34(SI), Y0
+	VPBROADCASTQ 34(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_3<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 34(SI), Y1
+	VPBROADCASTQ 34(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs14<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 34(SI)(AX*1), Y1
+	VPBROADCASTQ 34(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y2
+	VPBROADCASTQ 34(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs14<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 34(SI)(AX*2), Y2
+	VPBROADCASTQ 34(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y3
+	VPBROADCASTQ 34(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs14<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 34(SI)(CX*1), Y3
+	VPBROADCASTQ 34(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y4
+	VPBROADCASTQ 34(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs14<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2560(DX)
+	VMOVDQU      Y1, 2624(DX)
+	VMOVDQU      Y4, 2688(DX)
+	VMOVDQU      Y0, 2752(DX)
+	VPBROADCASTQ 42(SI), Y0
+	VPBROADCASTQ 42(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 42(SI), Y1
+	VPBROADCASTQ 42(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs0<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 42(SI)(AX*1), Y1
+	VPBROADCASTQ 42(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y2
+	VPBROADCASTQ 42(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs0<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 42(SI)(AX*2), Y2
+	VPBROADCASTQ 42(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y3
+	VPBROADCASTQ 42(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs0<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 42(SI)(CX*1), Y3
+	VPBROADCASTQ 42(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y4
+	VPBROADCASTQ 42(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs0<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2880(DX)
+	VMOVDQU      Y1, 2944(DX)
+	VMOVDQU      Y4, 3008(DX)
+	VMOVDQU      Y0, 3072(DX)
+	VPBROADCASTQ 42(SI), Y0
+	VPBROADCASTQ 42(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_3<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 42(SI), Y1
+	VPBROADCASTQ 42(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs14<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 42(SI)(AX*1), Y1
+	VPBROADCASTQ 42(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y2
+	VPBROADCASTQ 42(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs14<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 42(SI)(AX*2), Y2
+	VPBROADCASTQ 42(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y3
+	VPBROADCASTQ 42(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs14<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 42(SI)(CX*1), Y3
+	VPBROADCASTQ 42(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y4
+	VPBROADCASTQ 42(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs14<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3136(DX)
+	VMOVDQU      Y1, 3200(DX)
+	VMOVDQU      Y4, 3264(DX)
+	VMOVDQU      Y0, 3328(DX)
+	VPBROADCASTQ 50(SI), Y0
+	VPBROADCASTQ 50(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 50(SI), Y1
+	VPBROADCASTQ 50(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs0<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 50(SI)(AX*1), Y1
+	VPBROADCASTQ 50(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y2
+	VPBROADCASTQ 50(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs0<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 50(SI)(AX*2), Y2
+	VPBROADCASTQ 50(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y3
+	VPBROADCASTQ 50(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs0<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 50(SI)(CX*1), Y3
+	VPBROADCASTQ 50(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y4
+	VPBROADCASTQ 50(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs0<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3456(DX)
+	VMOVDQU      Y1, 3520(DX)
+	VMOVDQU      Y4, 3584(DX)
+	VMOVDQU      Y0, 3648(DX)
+	VPBROADCASTQ 50(SI), Y0
+	VPBROADCASTQ 50(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_3<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 50(SI), Y1
+	VPBROADCASTQ 50(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs14<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 50(SI)(AX*1), Y1
+	VPBROADCASTQ 50(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y2
+	VPBROADCASTQ 50(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs14<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 50(SI)(AX*2), Y2
+	VPBROADCASTQ 50(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y3
+	VPBROADCASTQ 50(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs14<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 50(SI)(CX*1), Y3
+	VPBROADCASTQ 50(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y4
+	VPBROADCASTQ 50(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs14<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3712(DX)
+	VMOVDQU      Y1, 3776(DX)
+	VMOVDQU      Y4, 3840(DX)
+	VMOVDQU      Y0, 3904(DX)
+	VPBROADCASTQ 58(SI), Y0
+	VPBROADCASTQ 58(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_1<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 58(SI), Y1
+	VPBROADCASTQ 58(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs0<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 58(SI)(AX*1), Y1
+	VPBROADCASTQ 58(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y2
+	VPBROADCASTQ 58(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs0<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 58(SI)(AX*2), Y2
+	VPBROADCASTQ 58(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y3
+	VPBROADCASTQ 58(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs0<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 58(SI)(CX*1), Y3
+	VPBROADCASTQ 58(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y4
+	VPBROADCASTQ 58(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs0<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 4032(DX)
+	VMOVDQU      Y1, 4096(DX)
+	VMOVDQU      Y4, 4160(DX)
+	VMOVDQU      Y0, 4224(DX)
+	VPBROADCASTQ 58(SI), Y0
+	VPBROADCASTQ 58(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_3<>+0(SB), Y0, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 58(SI), Y1
+	VPBROADCASTQ 58(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes4_4_4<>+0(SB), Y1, Y1
+	VPSRLVQ      signs14<>+0(SB), Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 58(SI)(AX*1), Y1
+	VPBROADCASTQ 58(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y2
+	VPBROADCASTQ 58(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ      signs14<>+0(SB), Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 58(SI)(AX*2), Y2
+	VPBROADCASTQ 58(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y3
+	VPBROADCASTQ 58(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ      signs14<>+0(SB), Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 58(SI)(CX*1), Y3
+	VPBROADCASTQ 58(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y4
+	VPBROADCASTQ 58(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ      signs14<>+0(SB), Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 4288(DX)
+	VMOVDQU      Y1, 4352(DX)
+	VMOVDQU      Y4, 4416(DX)
+	VMOVDQU      Y0, 4480(DX)
+	ADDQ         $0x00001200, DX
+	ADDQ         $0x00000042, SI
+	ADDQ         $0x00000042, DI
+	DECQ         BX
+	JNZ          block
+	MOVQ         tile_base+0(FP), DX
+	ADDQ         $0x00000020, DX
+	LEAQ         (R9)(AX*8), R9
+	XORQ         $0x01, R10
+	JNZ          half
+	VZEROUPPER
+	RET
+
+DATA vector3f000000<>+0(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+8(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+16(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+24(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+32(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+40(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+48(SB)/8, $0x3f0000003f000000
+DATA vector3f000000<>+56(SB)/8, $0x3f0000003f000000
+GLOBL vector3f000000<>(SB), RODATA|NOPTR, $64
+
+DATA vector3e800000<>+0(SB)/8, $0x3e8000003e800000
+DATA vector3e800000<>+8(SB)/8, $0x3e8000003e800000
+DATA vector3e800000<>+16(SB)/8, $0x3e8000003e800000
+DATA vector3e800000<>+24(SB)/8, $0x3e8000003e800000
+DATA vector3e800000<>+32(SB)/8, $0x3e8000003e800000
+DATA vector3e800000<>+40(SB)/8, $0x3e8000003e800000
+DATA vector3e800000<>+48(SB)/8, $0x3e8000003e800000
+DATA vector3e800000<>+56(SB)/8, $0x3e8000003e800000
+GLOBL vector3e800000<>(SB), RODATA|NOPTR, $64
+
+DATA vector56565656<>+0(SB)/8, $0x5656565656565656
+DATA vector56565656<>+8(SB)/8, $0x5656565656565656
+DATA vector56565656<>+16(SB)/8, $0x5656565656565656
+DATA vector56565656<>+24(SB)/8, $0x5656565656565656
+DATA vector56565656<>+32(SB)/8, $0x5656565656565656
+DATA vector56565656<>+40(SB)/8, $0x5656565656565656
+DATA vector56565656<>+48(SB)/8, $0x5656565656565656
+DATA vector56565656<>+56(SB)/8, $0x5656565656565656
+GLOBL vector56565656<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_0_1<>+0(SB)/8, $0x8080808080808000
+DATA bytes1_0_1<>+8(SB)/8, $0x8080808080808001
+DATA bytes1_0_1<>+16(SB)/8, $0x8080808080808000
+DATA bytes1_0_1<>+24(SB)/8, $0x8080808080808001
+DATA bytes1_0_1<>+32(SB)/8, $0x8080808080808000
+DATA bytes1_0_1<>+40(SB)/8, $0x8080808080808001
+DATA bytes1_0_1<>+48(SB)/8, $0x8080808080808000
+DATA bytes1_0_1<>+56(SB)/8, $0x8080808080808001
+GLOBL bytes1_0_1<>(SB), RODATA|NOPTR, $64
+
+DATA bytes4_4_4<>+0(SB)/8, $0x8080808007060504
+DATA bytes4_4_4<>+8(SB)/8, $0x8080808007060504
+DATA bytes4_4_4<>+16(SB)/8, $0x8080808007060504
+DATA bytes4_4_4<>+24(SB)/8, $0x8080808007060504
+DATA bytes4_4_4<>+32(SB)/8, $0x8080808007060504
+DATA bytes4_4_4<>+40(SB)/8, $0x8080808007060504
+DATA bytes4_4_4<>+48(SB)/8, $0x8080808007060504
+DATA bytes4_4_4<>+56(SB)/8, $0x8080808007060504
+GLOBL bytes4_4_4<>(SB), RODATA|NOPTR, $64
+
+DATA signs0<>+0(SB)/8, $0x0000000000000000
+DATA signs0<>+8(SB)/8, $0x0000000000000007
+DATA signs0<>+16(SB)/8, $0x0000000000000000
+DATA signs0<>+24(SB)/8, $0x0000000000000007
+DATA signs0<>+32(SB)/8, $0x0000000000000000
+DATA signs0<>+40(SB)/8, $0x0000000000000007
+DATA signs0<>+48(SB)/8, $0x0000000000000000
+DATA signs0<>+56(SB)/8, $0x0000000000000007
+GLOBL signs0<>(SB), RODATA|NOPTR, $64
+
+DATA long7f<>+0(SB)/8, $0x000000000000007f
+DATA long7f<>+8(SB)/8, $0x000000000000007f
+DATA long7f<>+16(SB)/8, $0x000000000000007f
+DATA long7f<>+24(SB)/8, $0x000000000000007f
+DATA long7f<>+32(SB)/8, $0x000000000000007f
+DATA long7f<>+40(SB)/8, $0x000000000000007f
+DATA long7f<>+48(SB)/8, $0x000000000000007f
+DATA long7f<>+56(SB)/8, $0x000000000000007f
+GLOBL long7f<>(SB), RODATA|NOPTR, $64
+
+DATA eight0_8<>+0(SB)/8, $0x0000000000000000
+DATA eight0_8<>+8(SB)/8, $0x0808080808080808
+DATA eight0_8<>+16(SB)/8, $0x0000000000000000
+DATA eight0_8<>+24(SB)/8, $0x0808080808080808
+DATA eight0_8<>+32(SB)/8, $0x0000000000000000
+DATA eight0_8<>+40(SB)/8, $0x0808080808080808
+DATA eight0_8<>+48(SB)/8, $0x0000000000000000
+DATA eight0_8<>+56(SB)/8, $0x0808080808080808
+GLOBL eight0_8<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_2_3<>+0(SB)/8, $0x8080808080808002
+DATA bytes1_2_3<>+8(SB)/8, $0x8080808080808003
+DATA bytes1_2_3<>+16(SB)/8, $0x8080808080808002
+DATA bytes1_2_3<>+24(SB)/8, $0x8080808080808003
+DATA bytes1_2_3<>+32(SB)/8, $0x8080808080808002
+DATA bytes1_2_3<>+40(SB)/8, $0x8080808080808003
+DATA bytes1_2_3<>+48(SB)/8, $0x8080808080808002
+DATA bytes1_2_3<>+56(SB)/8, $0x8080808080808003
+GLOBL bytes1_2_3<>(SB), RODATA|NOPTR, $64
+
+DATA signs14<>+0(SB)/8, $0x000000000000000e
+DATA signs14<>+8(SB)/8, $0x0000000000000015
+DATA signs14<>+16(SB)/8, $0x000000000000000e
+DATA signs14<>+24(SB)/8, $0x0000000000000015
+DATA signs14<>+32(SB)/8, $0x000000000000000e
+DATA signs14<>+40(SB)/8, $0x0000000000000015
+DATA signs14<>+48(SB)/8, $0x000000000000000e
+DATA signs14<>+56(SB)/8, $0x0000000000000015
+GLOBL signs14<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotIQ2_XXS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ2_XXS(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	LEAQ  ·iq2xxsGrid+0(SB), R10
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R11
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R12
+	XORQ  R13, R13
+
+half:
+	MOVQ R12, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	MOVWQZX        (SI)(CX*1), R14
+	MOVWQZX        (SI)(AX*2), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (SI)(AX*1), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (SI), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	VPINSRQ        $0x00, R14, X1, X1
+	MOVWQZX        (DI)(CX*1), R14
+	MOVWQZX        (DI)(AX*2), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (DI)(AX*1), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (DI), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	VPINSRQ        $0x01, R14, X1, X1
+	VCVTPH2PS      X1, Y1
+	VPBROADCASTD   6(SI), Y2
+	VMOVD          6(SI), X3
+	VPINSRD        $0x01, 6(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 6(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 6(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          6(DI), X3
+	VPINSRD        $0x01, 6(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 6(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 6(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 512(DX)
+	VPBROADCASTD   14(SI), Y2
+	VMOVD          14(SI), X3
+	VPINSRD        $0x01, 14(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 14(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 14(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          14(DI), X3
+	VPINSRD        $0x01, 14(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 14(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 14(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1088(DX)
+	VPBROADCASTD   22(SI), Y2
+	VMOVD          22(SI), X3
+	VPINSRD        $0x01, 22(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 22(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 22(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          22(DI), X3
+	VPINSRD        $0x01, 22(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 22(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 22(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 1664(DX)
+	VPBROADCASTD   30(SI), Y2
+	VMOVD          30(SI), X3
+	VPINSRD        $0x01, 30(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 30(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 30(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          30(DI), X3
+	VPINSRD        $0x01, 30(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 30(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 30(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 2240(DX)
+	VPBROADCASTD   38(SI), Y2
+	VMOVD          38(SI), X3
+	VPINSRD        $0x01, 38(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 38(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 38(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          38(DI), X3
+	VPINSRD        $0x01, 38(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 38(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 38(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 2816(DX)
+	VPBROADCASTD   46(SI), Y2
+	VMOVD          46(SI), X3
+	VPINSRD        $0x01, 46(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 46(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 46(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          46(DI), X3
+	VPINSRD        $0x01, 46(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 46(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 46(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 3392(DX)
+	VPBROADCASTD   54(SI), Y2
+	VMOVD          54(SI), X3
+	VPINSRD        $0x01, 54(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 54(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 54(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          54(DI), X3
+	VPINSRD        $0x01, 54(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 54(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 54(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 3968(DX)
+	VPBROADCASTD   62(SI), Y2
+	VMOVD          62(SI), X3
+	VPINSRD        $0x01, 62(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 62(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 62(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          62(DI), X3
+	VPINSRD        $0x01, 62(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 62(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 62(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 4544(DX)
+	VPBROADCASTQ   2(SI), Y1
+	VPBROADCASTQ   2(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	PREFETCHT0     (R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   2(SI), Y2
+	VPBROADCASTQ   2(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     64(R9)
+	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ        signs0<>+0(SB), Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   2(SI)(AX*1), Y2
+	VPBROADCASTQ   2(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     128(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   2(SI)(AX*1), Y3
+	VPBROADCASTQ   2(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	PREFETCHT0     192(R9)
+	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ        signs0<>+0(SB), Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*2), Y3
+	VPBROADCASTQ   2(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	PREFETCHT0     256(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   2(SI)(AX*2), Y4
+	VPBROADCASTQ   2(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	PREFETCHT0     320(R9)
+	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ        signs0<>+0(SB), Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   2(SI)(CX*1), Y4
+	VPBROADCASTQ   2(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	PREFETCHT0     384(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   2(SI)(CX*1), Y5
+	VPBROADCASTQ   2(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	PREFETCHT0     448(R9)
+	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
+	VPSRLVQ        signs0<>+0(SB), Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPBROADCASTQ   2(SI), Y5
+	VPBROADCASTQ   2(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	PREFETCHT0     512(R9)
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y6, Y5
+	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPBROADCASTQ   2(SI), Y6
+	VPBROADCASTQ   2(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes4_4_4<>+0(SB), Y6, Y6
+	VPSRLVQ        signs14<>+0(SB), Y6, Y6
+	VPAND          long7f<>+0(SB), Y6, Y6
+	VPSRLQ         $0x04, Y6, Y7
+	VPXOR          Y6, Y7, Y7
+	VPSRLQ         $0x02, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSRLQ         $0x01, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSLLQ         $0x07, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSHUFB        eight0_8<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y6
+	VPCMPEQB       bits<>+0(SB), Y6, Y6
+	VPXOR          Y6, Y5, Y5
+	VPAND          vector56565656<>+0(SB), Y6, Y7
+	VPADDB         Y7, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VPBROADCASTQ   2(SI)(AX*1), Y6
+	VPBROADCASTQ   2(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y7, Y6
+	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPBROADCASTQ   2(SI)(AX*1), Y7
+	VPBROADCASTQ   2(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes4_4_4<>+0(SB), Y7, Y7
+	VPSRLVQ        signs14<>+0(SB), Y7, Y7
+	VPAND          long7f<>+0(SB), Y7, Y7
+	VPSRLQ         $0x04, Y7, Y8
+	VPXOR          Y7, Y8, Y8
+	VPSRLQ         $0x02, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSRLQ         $0x01, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSLLQ         $0x07, Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPSHUFB        eight0_8<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y7
+	VPCMPEQB       bits<>+0(SB), Y7, Y7
+	VPXOR          Y7, Y6, Y6
+	VPAND          vector56565656<>+0(SB), Y7, Y8
+	VPADDB         Y8, Y6, Y6
+	VPSUBB         Y7, Y6, Y6
+	VPBROADCASTQ   2(SI)(AX*2), Y7
+	VPBROADCASTQ   2(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y8, Y7
+	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPBROADCASTQ   2(SI)(AX*2), Y8
+	VPBROADCASTQ   2(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes4_4_4<>+0(SB), Y8, Y8
+	VPSRLVQ        signs14<>+0(SB), Y8, Y8
+	VPAND          long7f<>+0(SB), Y8, Y8
+	VPSRLQ         $0x04, Y8, Y9
+	VPXOR          Y8, Y9, Y9
+	VPSRLQ         $0x02, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSRLQ         $0x01, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSLLQ         $0x07, Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        eight0_8<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y8
+	VPCMPEQB       bits<>+0(SB), Y8, Y8
+	VPXOR          Y8, Y7, Y7
+	VPAND          vector56565656<>+0(SB), Y8, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSUBB         Y8, Y7, Y7
+	VPBROADCASTQ   2(SI)(CX*1), Y8
+	VPBROADCASTQ   2(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y9, Y8
+	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPBROADCASTQ   2(SI)(CX*1), Y9
+	VPBROADCASTQ   2(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes4_4_4<>+0(SB), Y9, Y9
+	VPSRLVQ        signs14<>+0(SB), Y9, Y9
+	VPAND          long7f<>+0(SB), Y9, Y9
+	VPSRLQ         $0x04, Y9, Y10
+	VPXOR          Y9, Y10, Y10
+	VPSRLQ         $0x02, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSRLQ         $0x01, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSLLQ         $0x07, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPSHUFB        eight0_8<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPXOR          Y9, Y8, Y8
+	VPAND          vector56565656<>+0(SB), Y9, Y10
+	VPADDB         Y10, Y8, Y8
+	VPSUBB         Y9, Y8, Y8
+	VBROADCASTI128 16(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   36(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPBROADCASTQ   10(SI), Y1
+	VPBROADCASTQ   10(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   10(SI), Y2
+	VPBROADCASTQ   10(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ        signs0<>+0(SB), Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   10(SI)(AX*1), Y2
+	VPBROADCASTQ   10(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   10(SI)(AX*1), Y3
+	VPBROADCASTQ   10(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ        signs0<>+0(SB), Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   10(SI)(AX*2), Y3
+	VPBROADCASTQ   10(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   10(SI)(AX*2), Y4
+	VPBROADCASTQ   10(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ        signs0<>+0(SB), Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   10(SI)(CX*1), Y4
+	VPBROADCASTQ   10(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   10(SI)(CX*1), Y5
+	VPBROADCASTQ   10(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
+	VPSRLVQ        signs0<>+0(SB), Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 40(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPBROADCASTQ   10(SI), Y5
+	VPBROADCASTQ   10(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y6, Y5
+	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPBROADCASTQ   10(SI), Y6
+	VPBROADCASTQ   10(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes4_4_4<>+0(SB), Y6, Y6
+	VPSRLVQ        signs14<>+0(SB), Y6, Y6
+	VPAND          long7f<>+0(SB), Y6, Y6
+	VPSRLQ         $0x04, Y6, Y7
+	VPXOR          Y6, Y7, Y7
+	VPSRLQ         $0x02, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSRLQ         $0x01, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSLLQ         $0x07, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSHUFB        eight0_8<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y6
+	VPCMPEQB       bits<>+0(SB), Y6, Y6
+	VPXOR          Y6, Y5, Y5
+	VPAND          vector56565656<>+0(SB), Y6, Y7
+	VPADDB         Y7, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VPBROADCASTQ   10(SI)(AX*1), Y6
+	VPBROADCASTQ   10(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y7, Y6
+	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPBROADCASTQ   10(SI)(AX*1), Y7
+	VPBROADCASTQ   10(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes4_4_4<>+0(SB), Y7, Y7
+	VPSRLVQ        signs14<>+0(SB), Y7, Y7
+	VPAND          long7f<>+0(SB), Y7, Y7
+	VPSRLQ         $0x04, Y7, Y8
+	VPXOR          Y7, Y8, Y8
+	VPSRLQ         $0x02, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSRLQ         $0x01, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSLLQ         $0x07, Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPSHUFB        eight0_8<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y7
+	VPCMPEQB       bits<>+0(SB), Y7, Y7
+	VPXOR          Y7, Y6, Y6
+	VPAND          vector56565656<>+0(SB), Y7, Y8
+	VPADDB         Y8, Y6, Y6
+	VPSUBB         Y7, Y6, Y6
+	VPBROADCASTQ   10(SI)(AX*2), Y7
+	VPBROADCASTQ   10(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y8, Y7
+	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPBROADCASTQ   10(SI)(AX*2), Y8
+	VPBROADCASTQ   10(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes4_4_4<>+0(SB), Y8, Y8
+	VPSRLVQ        signs14<>+0(SB), Y8, Y8
+	VPAND          long7f<>+0(SB), Y8, Y8
+	VPSRLQ         $0x04, Y8, Y9
+	VPXOR          Y8, Y9, Y9
+	VPSRLQ         $0x02, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSRLQ         $0x01, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSLLQ         $0x07, Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        eight0_8<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y8
+	VPCMPEQB       bits<>+0(SB), Y8, Y8
+	VPXOR          Y8, Y7, Y7
+	VPAND          vector56565656<>+0(SB), Y8, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSUBB         Y8, Y7, Y7
+	VPBROADCASTQ   10(SI)(CX*1), Y8
+	VPBROADCASTQ   10(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y9, Y8
+	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPBROADCASTQ   10(SI)(CX*1), Y9
+	VPBROADCASTQ   10(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes4_4_4<>+0(SB), Y9, Y9
+	VPSRLVQ        signs14<>+0(SB), Y9, Y9
+	VPAND          long7f<>+0(SB), Y9, Y9
+	VPSRLQ         $0x04, Y9, Y10
+	VPXOR          Y9, Y10, Y10
+	VPSRLQ         $0x02, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSRLQ         $0x01, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSLLQ         $0x07, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPSHUFB        eight0_8<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPXOR          Y9, Y8, Y8
+	VPAND          vector56565656<>+0(SB), Y9, Y10
+	VPADDB         Y10, Y8, Y8
+	VPSUBB         Y9, Y8, Y8
+	VBROADCASTI128 56(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   76(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 576(DX)
+	VPBROADCASTQ   18(SI), Y1
+	VPBROADCASTQ   18(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   18(SI), Y2
+	VPBROADCASTQ   18(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ        signs0<>+0(SB), Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   18(SI)(AX*1), Y2
+	VPBROADCASTQ   18(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   18(SI)(AX*1), Y3
+	VPBROADCASTQ   18(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ        signs0<>+0(SB), Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   18(SI)(AX*2), Y3
+	VPBROADCASTQ   18(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   18(SI)(AX*2), Y4
+	VPBROADCASTQ   18(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ        signs0<>+0(SB), Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   18(SI)(CX*1), Y4
+	VPBROADCASTQ   18(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   18(SI)(CX*1), Y5
+	VPBROADCASTQ   18(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
+	VPSRLVQ        signs0<>+0(SB), Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 80(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPBROADCASTQ   18(SI), Y5
+	VPBROADCASTQ   18(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y6, Y5
+	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPBROADCASTQ   18(SI), Y6
+	VPBROADCASTQ   18(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes4_4_4<>+0(SB), Y6, Y6
+	VPSRLVQ        signs14<>+0(SB), Y6, Y6
+	VPAND          long7f<>+0(SB), Y6, Y6
+	VPSRLQ         $0x04, Y6, Y7
+	VPXOR          Y6, Y7, Y7
+	VPSRLQ         $0x02, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSRLQ         $0x01, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSLLQ         $0x07, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSHUFB        eight0_8<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y6
+	VPCMPEQB       bits<>+0(SB), Y6, Y6
+	VPXOR          Y6, Y5, Y5
+	VPAND          vector56565656<>+0(SB), Y6, Y7
+	VPADDB         Y7, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VPBROADCASTQ   18(SI)(AX*1), Y6
+	VPBROADCASTQ   18(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y7, Y6
+	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPBROADCASTQ   18(SI)(AX*1), Y7
+	VPBROADCASTQ   18(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes4_4_4<>+0(SB), Y7, Y7
+	VPSRLVQ        signs14<>+0(SB), Y7, Y7
+	VPAND          long7f<>+0(SB), Y7, Y7
+	VPSRLQ         $0x04, Y7, Y8
+	VPXOR          Y7, Y8, Y8
+	VPSRLQ         $0x02, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSRLQ         $0x01, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSLLQ         $0x07, Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPSHUFB        eight0_8<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y7
+	VPCMPEQB       bits<>+0(SB), Y7, Y7
+	VPXOR          Y7, Y6, Y6
+	VPAND          vector56565656<>+0(SB), Y7, Y8
+	VPADDB         Y8, Y6, Y6
+	VPSUBB         Y7, Y6, Y6
+	VPBROADCASTQ   18(SI)(AX*2), Y7
+	VPBROADCASTQ   18(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y8, Y7
+	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPBROADCASTQ   18(SI)(AX*2), Y8
+	VPBROADCASTQ   18(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes4_4_4<>+0(SB), Y8, Y8
+	VPSRLVQ        signs14<>+0(SB), Y8, Y8
+	VPAND          long7f<>+0(SB), Y8, Y8
+	VPSRLQ         $0x04, Y8, Y9
+	VPXOR          Y8, Y9, Y9
+	VPSRLQ         $0x02, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSRLQ         $0x01, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSLLQ         $0x07, Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        eight0_8<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y8
+	VPCMPEQB       bits<>+0(SB), Y8, Y8
+	VPXOR          Y8, Y7, Y7
+	VPAND          vector56565656<>+0(SB), Y8, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSUBB         Y8, Y7, Y7
+	VPBROADCASTQ   18(SI)(CX*1), Y8
+	VPBROADCASTQ   18(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y9, Y8
+	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPBROADCASTQ   18(SI)(CX*1), Y9
+	VPBROADCASTQ   18(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes4_4_4<>+0(SB), Y9, Y9
+	VPSRLVQ        signs14<>+0(SB), Y9, Y9
+	VPAND          long7f<>+0(SB), Y9, Y9
+	VPSRLQ         $0x04, Y9, Y10
+	VPXOR          Y9, Y10, Y10
+	VPSRLQ         $0x02, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSRLQ         $0x01, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSLLQ         $0x07, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPSHUFB        eight0_8<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPXOR          Y9, Y8, Y8
+	VPAND          vector56565656<>+0(SB), Y9, Y10
+	VPADDB         Y10, Y8, Y8
+	VPSUBB         Y9, Y8, Y8
+	VBROADCASTI128 96(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   116(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1152(DX)
+	VPBROADCASTQ   26(SI), Y1
+	VPBROADCASTQ   26(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   26(SI), Y2
+	VPBROADCASTQ   26(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ        signs0<>+0(SB), Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   26(SI)(AX*1), Y2
+	VPBROADCASTQ   26(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   26(SI)(AX*1), Y3
+	VPBROADCASTQ   26(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ        signs0<>+0(SB), Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   26(SI)(AX*2), Y3
+	VPBROADCASTQ   26(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   26(SI)(AX*2), Y4
+	VPBROADCASTQ   26(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ        signs0<>+0(SB), Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   26(SI)(CX*1), Y4
+	VPBROADCASTQ   26(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   26(SI)(CX*1), Y5
+	VPBROADCASTQ   26(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
+	VPSRLVQ        signs0<>+0(SB), Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 120(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPBROADCASTQ   26(SI), Y5
+	VPBROADCASTQ   26(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y6, Y5
+	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPBROADCASTQ   26(SI), Y6
+	VPBROADCASTQ   26(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes4_4_4<>+0(SB), Y6, Y6
+	VPSRLVQ        signs14<>+0(SB), Y6, Y6
+	VPAND          long7f<>+0(SB), Y6, Y6
+	VPSRLQ         $0x04, Y6, Y7
+	VPXOR          Y6, Y7, Y7
+	VPSRLQ         $0x02, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSRLQ         $0x01, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSLLQ         $0x07, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSHUFB        eight0_8<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y6
+	VPCMPEQB       bits<>+0(SB), Y6, Y6
+	VPXOR          Y6, Y5, Y5
+	VPAND          vector56565656<>+0(SB), Y6, Y7
+	VPADDB         Y7, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VPBROADCASTQ   26(SI)(AX*1), Y6
+	VPBROADCASTQ   26(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y7, Y6
+	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPBROADCASTQ   26(SI)(AX*1), Y7
+	VPBROADCASTQ   26(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes4_4_4<>+0(SB), Y7, Y7
+	VPSRLVQ        signs14<>+0(SB), Y7, Y7
+	VPAND          long7f<>+0(SB), Y7, Y7
+	VPSRLQ         $0x04, Y7, Y8
+	VPXOR          Y7, Y8, Y8
+	VPSRLQ         $0x02, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSRLQ         $0x01, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSLLQ         $0x07, Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPSHUFB        eight0_8<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y7
+	VPCMPEQB       bits<>+0(SB), Y7, Y7
+	VPXOR          Y7, Y6, Y6
+	VPAND          vector56565656<>+0(SB), Y7, Y8
+	VPADDB         Y8, Y6, Y6
+	VPSUBB         Y7, Y6, Y6
+	VPBROADCASTQ   26(SI)(AX*2), Y7
+	VPBROADCASTQ   26(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y8, Y7
+	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPBROADCASTQ   26(SI)(AX*2), Y8
+	VPBROADCASTQ   26(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes4_4_4<>+0(SB), Y8, Y8
+	VPSRLVQ        signs14<>+0(SB), Y8, Y8
+	VPAND          long7f<>+0(SB), Y8, Y8
+	VPSRLQ         $0x04, Y8, Y9
+	VPXOR          Y8, Y9, Y9
+	VPSRLQ         $0x02, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSRLQ         $0x01, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSLLQ         $0x07, Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        eight0_8<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y8
+	VPCMPEQB       bits<>+0(SB), Y8, Y8
+	VPXOR          Y8, Y7, Y7
+	VPAND          vector56565656<>+0(SB), Y8, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSUBB         Y8, Y7, Y7
+	VPBROADCASTQ   26(SI)(CX*1), Y8
+	VPBROADCASTQ   26(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y9, Y8
+	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPBROADCASTQ   26(SI)(CX*1), Y9
+	VPBROADCASTQ   26(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes4_4_4<>+0(SB), Y9, Y9
+	VPSRLVQ        signs14<>+0(SB), Y9, Y9
+	VPAND          long7f<>+0(SB), Y9, Y9
+	VPSRLQ         $0x04, Y9, Y10
+	VPXOR          Y9, Y10, Y10
+	VPSRLQ         $0x02, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSRLQ         $0x01, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSLLQ         $0x07, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPSHUFB        eight0_8<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPXOR          Y9, Y8, Y8
+	VPAND          vector56565656<>+0(SB), Y9, Y10
+	VPADDB         Y10, Y8, Y8
+	VPSUBB         Y9, Y8, Y8
+	VBROADCASTI128 136(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   156(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1728(DX)
+	VPBROADCASTQ   34(SI), Y1
+	VPBROADCASTQ   34(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   34(SI), Y2
+	VPBROADCASTQ   34(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ        signs0<>+0(SB), Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   34(SI)(AX*1), Y2
+	VPBROADCASTQ   34(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   34(SI)(AX*1), Y3
+	VPBROADCASTQ   34(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ        signs0<>+0(SB), Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   34(SI)(AX*2), Y3
+	VPBROADCASTQ   34(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   34(SI)(AX*2), Y4
+	VPBROADCASTQ   34(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ        signs0<>+0(SB), Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   34(SI)(CX*1), Y4
+	VPBROADCASTQ   34(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   34(SI)(CX*1), Y5
+	VPBROADCASTQ   34(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
+	VPSRLVQ        signs0<>+0(SB), Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 160(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPBROADCASTQ   34(SI), Y5
+	VPBROADCASTQ   34(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y6, Y5
+	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPBROADCASTQ   34(SI), Y6
+	VPBROADCASTQ   34(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes4_4_4<>+0(SB), Y6, Y6
+	VPSRLVQ        signs14<>+0(SB), Y6, Y6
+	VPAND          long7f<>+0(SB), Y6, Y6
+	VPSRLQ         $0x04, Y6, Y7
+	VPXOR          Y6, Y7, Y7
+	VPSRLQ         $0x02, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSRLQ         $0x01, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSLLQ         $0x07, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSHUFB        eight0_8<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y6
+	VPCMPEQB       bits<>+0(SB), Y6, Y6
+	VPXOR          Y6, Y5, Y5
+	VPAND          vector56565656<>+0(SB), Y6, Y7
+	VPADDB         Y7, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VPBROADCASTQ   34(SI)(AX*1), Y6
+	VPBROADCASTQ   34(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y7, Y6
+	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPBROADCASTQ   34(SI)(AX*1), Y7
+	VPBROADCASTQ   34(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes4_4_4<>+0(SB), Y7, Y7
+	VPSRLVQ        signs14<>+0(SB), Y7, Y7
+	VPAND          long7f<>+0(SB), Y7, Y7
+	VPSRLQ         $0x04, Y7, Y8
+	VPXOR          Y7, Y8, Y8
+	VPSRLQ         $0x02, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSRLQ         $0x01, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSLLQ         $0x07, Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPSHUFB        eight0_8<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y7
+	VPCMPEQB       bits<>+0(SB), Y7, Y7
+	VPXOR          Y7, Y6, Y6
+	VPAND          vector56565656<>+0(SB), Y7, Y8
+	VPADDB         Y8, Y6, Y6
+	VPSUBB         Y7, Y6, Y6
+	VPBROADCASTQ   34(SI)(AX*2), Y7
+	VPBROADCASTQ   34(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y8, Y7
+	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPBROADCASTQ   34(SI)(AX*2), Y8
+	VPBROADCASTQ   34(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes4_4_4<>+0(SB), Y8, Y8
+	VPSRLVQ        signs14<>+0(SB), Y8, Y8
+	VPAND          long7f<>+0(SB), Y8, Y8
+	VPSRLQ         $0x04, Y8, Y9
+	VPXOR          Y8, Y9, Y9
+	VPSRLQ         $0x02, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSRLQ         $0x01, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSLLQ         $0x07, Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        eight0_8<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y8
+	VPCMPEQB       bits<>+0(SB), Y8, Y8
+	VPXOR          Y8, Y7, Y7
+	VPAND          vector56565656<>+0(SB), Y8, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSUBB         Y8, Y7, Y7
+	VPBROADCASTQ   34(SI)(CX*1), Y8
+	VPBROADCASTQ   34(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y9, Y8
+	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPBROADCASTQ   34(SI)(CX*1), Y9
+	VPBROADCASTQ   34(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes4_4_4<>+0(SB), Y9, Y9
+	VPSRLVQ        signs14<>+0(SB), Y9, Y9
+	VPAND          long7f<>+0(SB), Y9, Y9
+	VPSRLQ         $0x04, Y9, Y10
+	VPXOR          Y9, Y10, Y10
+	VPSRLQ         $0x02, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSRLQ         $0x01, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSLLQ         $0x07, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPSHUFB        eight0_8<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPXOR          Y9, Y8, Y8
+	VPAND          vector56565656<>+0(SB), Y9, Y10
+	VPADDB         Y10, Y8, Y8
+	VPSUBB         Y9, Y8, Y8
+	VBROADCASTI128 176(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   196(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2304(DX)
+	VPBROADCASTQ   42(SI), Y1
+	VPBROADCASTQ   42(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   42(SI), Y2
+	VPBROADCASTQ   42(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ        signs0<>+0(SB), Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   42(SI)(AX*1), Y2
+	VPBROADCASTQ   42(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   42(SI)(AX*1), Y3
+	VPBROADCASTQ   42(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ        signs0<>+0(SB), Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   42(SI)(AX*2), Y3
+	VPBROADCASTQ   42(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   42(SI)(AX*2), Y4
+	VPBROADCASTQ   42(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ        signs0<>+0(SB), Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   42(SI)(CX*1), Y4
+	VPBROADCASTQ   42(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   42(SI)(CX*1), Y5
+	VPBROADCASTQ   42(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
+	VPSRLVQ        signs0<>+0(SB), Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 200(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPBROADCASTQ   42(SI), Y5
+	VPBROADCASTQ   42(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y6, Y5
+	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPBROADCASTQ   42(SI), Y6
+	VPBROADCASTQ   42(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes4_4_4<>+0(SB), Y6, Y6
+	VPSRLVQ        signs14<>+0(SB), Y6, Y6
+	VPAND          long7f<>+0(SB), Y6, Y6
+	VPSRLQ         $0x04, Y6, Y7
+	VPXOR          Y6, Y7, Y7
+	VPSRLQ         $0x02, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSRLQ         $0x01, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSLLQ         $0x07, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSHUFB        eight0_8<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y6
+	VPCMPEQB       bits<>+0(SB), Y6, Y6
+	VPXOR          Y6, Y5, Y5
+	VPAND          vector56565656<>+0(SB), Y6, Y7
+	VPADDB         Y7, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VPBROADCASTQ   42(SI)(AX*1), Y6
+	VPBROADCASTQ   42(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y7, Y6
+	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPBROADCASTQ   42(SI)(AX*1), Y7
+	VPBROADCASTQ   42(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes4_4_4<>+0(SB), Y7, Y7
+	VPSRLVQ        signs14<>+0(SB), Y7, Y7
+	VPAND          long7f<>+0(SB), Y7, Y7
+	VPSRLQ         $0x04, Y7, Y8
+	VPXOR          Y7, Y8, Y8
+	VPSRLQ         $0x02, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSRLQ         $0x01, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSLLQ         $0x07, Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPSHUFB        eight0_8<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y7
+	VPCMPEQB       bits<>+0(SB), Y7, Y7
+	VPXOR          Y7, Y6, Y6
+	VPAND          vector56565656<>+0(SB), Y7, Y8
+	VPADDB         Y8, Y6, Y6
+	VPSUBB         Y7, Y6, Y6
+	VPBROADCASTQ   42(SI)(AX*2), Y7
+	VPBROADCASTQ   42(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y8, Y7
+	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPBROADCASTQ   42(SI)(AX*2), Y8
+	VPBROADCASTQ   42(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes4_4_4<>+0(SB), Y8, Y8
+	VPSRLVQ        signs14<>+0(SB), Y8, Y8
+	VPAND          long7f<>+0(SB), Y8, Y8
+	VPSRLQ         $0x04, Y8, Y9
+	VPXOR          Y8, Y9, Y9
+	VPSRLQ         $0x02, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSRLQ         $0x01, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSLLQ         $0x07, Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        eight0_8<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y8
+	VPCMPEQB       bits<>+0(SB), Y8, Y8
+	VPXOR          Y8, Y7, Y7
+	VPAND          vector56565656<>+0(SB), Y8, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSUBB         Y8, Y7, Y7
+	VPBROADCASTQ   42(SI)(CX*1), Y8
+	VPBROADCASTQ   42(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y9, Y8
+	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPBROADCASTQ   42(SI)(CX*1), Y9
+	VPBROADCASTQ   42(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes4_4_4<>+0(SB), Y9, Y9
+	VPSRLVQ        signs14<>+0(SB), Y9, Y9
+	VPAND          long7f<>+0(SB), Y9, Y9
+	VPSRLQ         $0x04, Y9, Y10
+	VPXOR          Y9, Y10, Y10
+	VPSRLQ         $0x02, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSRLQ         $0x01, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSLLQ         $0x07, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPSHUFB        eight0_8<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPXOR          Y9, Y8, Y8
+	VPAND          vector56565656<>+0(SB), Y9, Y10
+	VPADDB         Y10, Y8, Y8
+	VPSUBB         Y9, Y8, Y8
+	VBROADCASTI128 216(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   236(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2880(DX)
+	VPBROADCASTQ   50(SI), Y1
+	VPBROADCASTQ   50(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   50(SI), Y2
+	VPBROADCASTQ   50(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ        signs0<>+0(SB), Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   50(SI)(AX*1), Y2
+	VPBROADCASTQ   50(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   50(SI)(AX*1), Y3
+	VPBROADCASTQ   50(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ        signs0<>+0(SB), Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   50(SI)(AX*2), Y3
+	VPBROADCASTQ   50(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   50(SI)(AX*2), Y4
+	VPBROADCASTQ   50(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ        signs0<>+0(SB), Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   50(SI)(CX*1), Y4
+	VPBROADCASTQ   50(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   50(SI)(CX*1), Y5
+	VPBROADCASTQ   50(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
+	VPSRLVQ        signs0<>+0(SB), Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 240(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPBROADCASTQ   50(SI), Y5
+	VPBROADCASTQ   50(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y6, Y5
+	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPBROADCASTQ   50(SI), Y6
+	VPBROADCASTQ   50(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes4_4_4<>+0(SB), Y6, Y6
+	VPSRLVQ        signs14<>+0(SB), Y6, Y6
+	VPAND          long7f<>+0(SB), Y6, Y6
+	VPSRLQ         $0x04, Y6, Y7
+	VPXOR          Y6, Y7, Y7
+	VPSRLQ         $0x02, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSRLQ         $0x01, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSLLQ         $0x07, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSHUFB        eight0_8<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y6
+	VPCMPEQB       bits<>+0(SB), Y6, Y6
+	VPXOR          Y6, Y5, Y5
+	VPAND          vector56565656<>+0(SB), Y6, Y7
+	VPADDB         Y7, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VPBROADCASTQ   50(SI)(AX*1), Y6
+	VPBROADCASTQ   50(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y7, Y6
+	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPBROADCASTQ   50(SI)(AX*1), Y7
+	VPBROADCASTQ   50(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes4_4_4<>+0(SB), Y7, Y7
+	VPSRLVQ        signs14<>+0(SB), Y7, Y7
+	VPAND          long7f<>+0(SB), Y7, Y7
+	VPSRLQ         $0x04, Y7, Y8
+	VPXOR          Y7, Y8, Y8
+	VPSRLQ         $0x02, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSRLQ         $0x01, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSLLQ         $0x07, Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPSHUFB        eight0_8<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y7
+	VPCMPEQB       bits<>+0(SB), Y7, Y7
+	VPXOR          Y7, Y6, Y6
+	VPAND          vector56565656<>+0(SB), Y7, Y8
+	VPADDB         Y8, Y6, Y6
+	VPSUBB         Y7, Y6, Y6
+	VPBROADCASTQ   50(SI)(AX*2), Y7
+	VPBROADCASTQ   50(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y8, Y7
+	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPBROADCASTQ   50(SI)(AX*2), Y8
+	VPBROADCASTQ   50(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes4_4_4<>+0(SB), Y8, Y8
+	VPSRLVQ        signs14<>+0(SB), Y8, Y8
+	VPAND          long7f<>+0(SB), Y8, Y8
+	VPSRLQ         $0x04, Y8, Y9
+	VPXOR          Y8, Y9, Y9
+	VPSRLQ         $0x02, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSRLQ         $0x01, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSLLQ         $0x07, Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        eight0_8<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y8
+	VPCMPEQB       bits<>+0(SB), Y8, Y8
+	VPXOR          Y8, Y7, Y7
+	VPAND          vector56565656<>+0(SB), Y8, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSUBB         Y8, Y7, Y7
+	VPBROADCASTQ   50(SI)(CX*1), Y8
+	VPBROADCASTQ   50(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y9, Y8
+	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPBROADCASTQ   50(SI)(CX*1), Y9
+	VPBROADCASTQ   50(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes4_4_4<>+0(SB), Y9, Y9
+	VPSRLVQ        signs14<>+0(SB), Y9, Y9
+	VPAND          long7f<>+0(SB), Y9, Y9
+	VPSRLQ         $0x04, Y9, Y10
+	VPXOR          Y9, Y10, Y10
+	VPSRLQ         $0x02, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSRLQ         $0x01, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSLLQ         $0x07, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPSHUFB        eight0_8<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPXOR          Y9, Y8, Y8
+	VPAND          vector56565656<>+0(SB), Y9, Y10
+	VPADDB         Y10, Y8, Y8
+	VPSUBB         Y9, Y8, Y8
+	VBROADCASTI128 256(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   276(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3456(DX)
+	VPBROADCASTQ   58(SI), Y1
+	VPBROADCASTQ   58(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   58(SI), Y2
+	VPBROADCASTQ   58(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
+	VPSRLVQ        signs0<>+0(SB), Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   58(SI)(AX*1), Y2
+	VPBROADCASTQ   58(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   58(SI)(AX*1), Y3
+	VPBROADCASTQ   58(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
+	VPSRLVQ        signs0<>+0(SB), Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   58(SI)(AX*2), Y3
+	VPBROADCASTQ   58(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   58(SI)(AX*2), Y4
+	VPBROADCASTQ   58(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
+	VPSRLVQ        signs0<>+0(SB), Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   58(SI)(CX*1), Y4
+	VPBROADCASTQ   58(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   58(SI)(CX*1), Y5
+	VPBROADCASTQ   58(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
+	VPSRLVQ        signs0<>+0(SB), Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 280(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPBROADCASTQ   58(SI), Y5
+	VPBROADCASTQ   58(DI), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
+	VMOVDQU        vectorffffffff<>+0(SB), Y7
+	VMOVDQA        Y6, Y5
+	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPBROADCASTQ   58(SI), Y6
+	VPBROADCASTQ   58(DI), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes4_4_4<>+0(SB), Y6, Y6
+	VPSRLVQ        signs14<>+0(SB), Y6, Y6
+	VPAND          long7f<>+0(SB), Y6, Y6
+	VPSRLQ         $0x04, Y6, Y7
+	VPXOR          Y6, Y7, Y7
+	VPSRLQ         $0x02, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSRLQ         $0x01, Y7, Y8
+	VPXOR          Y8, Y7, Y7
+	VPSLLQ         $0x07, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSHUFB        eight0_8<>+0(SB), Y6, Y6
+	VPAND          bits<>+0(SB), Y6, Y6
+	VPCMPEQB       bits<>+0(SB), Y6, Y6
+	VPXOR          Y6, Y5, Y5
+	VPAND          vector56565656<>+0(SB), Y6, Y7
+	VPADDB         Y7, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VPBROADCASTQ   58(SI)(AX*1), Y6
+	VPBROADCASTQ   58(DI)(AX*1), Y7
+	VPBLENDD       $0xf0, Y7, Y6, Y6
+	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
+	VMOVDQU        vectorffffffff<>+0(SB), Y8
+	VMOVDQA        Y7, Y6
+	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPBROADCASTQ   58(SI)(AX*1), Y7
+	VPBROADCASTQ   58(DI)(AX*1), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes4_4_4<>+0(SB), Y7, Y7
+	VPSRLVQ        signs14<>+0(SB), Y7, Y7
+	VPAND          long7f<>+0(SB), Y7, Y7
+	VPSRLQ         $0x04, Y7, Y8
+	VPXOR          Y7, Y8, Y8
+	VPSRLQ         $0x02, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSRLQ         $0x01, Y8, Y9
+	VPXOR          Y9, Y8, Y8
+	VPSLLQ         $0x07, Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPSHUFB        eight0_8<>+0(SB), Y7, Y7
+	VPAND          bits<>+0(SB), Y7, Y7
+	VPCMPEQB       bits<>+0(SB), Y7, Y7
+	VPXOR          Y7, Y6, Y6
+	VPAND          vector56565656<>+0(SB), Y7, Y8
+	VPADDB         Y8, Y6, Y6
+	VPSUBB         Y7, Y6, Y6
+	VPBROADCASTQ   58(SI)(AX*2), Y7
+	VPBROADCASTQ   58(DI)(AX*2), Y8
+	VPBLENDD       $0xf0, Y8, Y7, Y7
+	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
+	VMOVDQU        vectorffffffff<>+0(SB), Y9
+	VMOVDQA        Y8, Y7
+	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPBROADCASTQ   58(SI)(AX*2), Y8
+	VPBROADCASTQ   58(DI)(AX*2), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes4_4_4<>+0(SB), Y8, Y8
+	VPSRLVQ        signs14<>+0(SB), Y8, Y8
+	VPAND          long7f<>+0(SB), Y8, Y8
+	VPSRLQ         $0x04, Y8, Y9
+	VPXOR          Y8, Y9, Y9
+	VPSRLQ         $0x02, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSRLQ         $0x01, Y9, Y10
+	VPXOR          Y10, Y9, Y9
+	VPSLLQ         $0x07, Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        eight0_8<>+0(SB), Y8, Y8
+	VPAND          bits<>+0(SB), Y8, Y8
+	VPCMPEQB       bits<>+0(SB), Y8, Y8
+	VPXOR          Y8, Y7, Y7
+	VPAND          vector56565656<>+0(SB), Y8, Y9
+	VPADDB         Y9, Y7, Y7
+	VPSUBB         Y8, Y7, Y7
+	VPBROADCASTQ   58(SI)(CX*1), Y8
+	VPBROADCASTQ   58(DI)(CX*1), Y9
+	VPBLENDD       $0xf0, Y9, Y8, Y8
+	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
+	VMOVDQU        vectorffffffff<>+0(SB), Y10
+	VMOVDQA        Y9, Y8
+	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPBROADCASTQ   58(SI)(CX*1), Y9
+	VPBROADCASTQ   58(DI)(CX*1), Y10
+	VPBLENDD       $0xf0, Y10, Y9, Y9
+	VPSHUFB        bytes4_4_4<>+0(SB), Y9, Y9
+	VPSRLVQ        signs14<>+0(SB), Y9, Y9
+	VPAND          long7f<>+0(SB), Y9, Y9
+	VPSRLQ         $0x04, Y9, Y10
+	VPXOR          Y9, Y10, Y10
+	VPSRLQ         $0x02, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSRLQ         $0x01, Y10, Y11
+	VPXOR          Y11, Y10, Y10
+	VPSLLQ         $0x07, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPSHUFB        eight0_8<>+0(SB), Y9, Y9
+	VPAND          bits<>+0(SB), Y9, Y9
+	VPCMPEQB       bits<>+0(SB), Y9, Y9
+	VPXOR          Y9, Y8, Y8
+	VPAND          vector56565656<>+0(SB), Y9, Y10
+	VPADDB         Y10, Y8, Y8
+	VPSUBB         Y9, Y8, Y8
+	VBROADCASTI128 296(R8), Y9
+	VPMADDUBSW     Y9, Y5, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VPMADDUBSW     Y9, Y6, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y2, Y2
+	VPMADDUBSW     Y9, Y7, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y3, Y3
+	VPMADDUBSW     Y9, Y8, Y5
+	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   316(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4032(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         512(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   72(R8), Y1
+	VMULPS         1088(DX), Y1, Y1
+	VFMADD231PS    576(DX), Y1, Y0
+	VBROADCASTSS   112(R8), Y1
+	VMULPS         1664(DX), Y1, Y1
+	VFMADD231PS    1152(DX), Y1, Y0
+	VBROADCASTSS   152(R8), Y1
+	VMULPS         2240(DX), Y1, Y1
+	VFMADD231PS    1728(DX), Y1, Y0
+	VBROADCASTSS   192(R8), Y1
+	VMULPS         2816(DX), Y1, Y1
+	VFMADD231PS    2304(DX), Y1, Y0
+	VBROADCASTSS   232(R8), Y1
+	VMULPS         3392(DX), Y1, Y1
+	VFMADD231PS    2880(DX), Y1, Y0
+	VBROADCASTSS   272(R8), Y1
+	VMULPS         3968(DX), Y1, Y1
+	VFMADD231PS    3456(DX), Y1, Y0
+	VBROADCASTSS   312(R8), Y1
+	VMULPS         4544(DX), Y1, Y1
+	VFMADD231PS    4032(DX), Y1, Y0
+	ADDQ           $0x00000140, R8
+	ADDQ           $0x00000210, R9
+	ADDQ           $0x00000042, SI
+	ADDQ           $0x00000042, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R11)
+	ADDQ           $0x20, R11
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R12)(AX*8), R12
+	XORQ           $0x01, R13
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackIQ2_XS(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackIQ2_XS(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	LEAQ ·iq2xsGrid+0(SB), R8
+	MOVQ w_base+24(FP), R9
+	XORQ R10, R10
+
+half:
+	MOVQ R9, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR        Y0, Y0, Y0
+	MOVWQZX      (SI)(CX*1), R11
+	MOVWQZX      (SI)(AX*2), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (SI)(AX*1), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (SI), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	VPINSRQ      $0x00, R11, X0, X0
+	MOVWQZX      (DI)(CX*1), R11
+	MOVWQZX      (DI)(AX*2), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (DI)(AX*1), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (DI), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	VPINSRQ      $0x01, R11, X0, X0
+	VCVTPH2PS    X0, Y0
+	VPBROADCASTD 66(SI), Y1
+	VMOVD        66(SI), X2
+	VPINSRD      $0x01, 66(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 66(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 66(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        66(DI), X2
+	VPINSRD      $0x01, 66(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 66(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 66(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 256(DX)
+	VPSRLD       $0x04, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 576(DX)
+	VPSRLD       $0x08, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 896(DX)
+	VPSRLD       $0x0c, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 1216(DX)
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 1536(DX)
+	VPSRLD       $0x14, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 1856(DX)
+	VPSRLD       $0x18, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 2176(DX)
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 2496(DX)
+	VPBROADCASTD 70(SI), Y1
+	VMOVD        70(SI), X2
+	VPINSRD      $0x01, 70(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 70(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 70(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        70(DI), X2
+	VPINSRD      $0x01, 70(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 70(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 70(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 2816(DX)
+	VPSRLD       $0x04, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 3136(DX)
+	VPSRLD       $0x08, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 3456(DX)
+	VPSRLD       $0x0c, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 3776(DX)
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 4096(DX)
+	VPSRLD       $0x14, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 4416(DX)
+	VPSRLD       $0x18, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 4736(DX)
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 5056(DX)
+	VPBROADCASTQ 2(SI), Y0
+	VPBROADCASTQ 2(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_0_2<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 2(SI), Y1
+	VPBROADCASTQ 2(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 2(SI)(AX*1), Y1
+	VPBROADCASTQ 2(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y2
+	VPBROADCASTQ 2(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*2), Y2
+	VPBROADCASTQ 2(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y3
+	VPBROADCASTQ 2(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 2(SI)(CX*1), Y3
+	VPBROADCASTQ 2(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y4
+	VPBROADCASTQ 2(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, (DX)
+	VMOVDQU      Y1, 64(DX)
+	VMOVDQU      Y4, 128(DX)
+	VMOVDQU      Y0, 192(DX)
+	VPBROADCASTQ 2(SI), Y0
+	VPBROADCASTQ 2(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_4_6<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 2(SI), Y1
+	VPBROADCASTQ 2(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 2(SI)(AX*1), Y1
+	VPBROADCASTQ 2(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y2
+	VPBROADCASTQ 2(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*2), Y2
+	VPBROADCASTQ 2(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y3
+	VPBROADCASTQ 2(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 2(SI)(CX*1), Y3
+	VPBROADCASTQ 2(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y4
+	VPBROADCASTQ 2(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 320(DX)
+	VMOVDQU      Y1, 384(DX)
+	VMOVDQU      Y4, 448(DX)
+	VMOVDQU      Y0, 512(DX)
+	VPBROADCASTQ 10(SI), Y0
+	VPBROADCASTQ 10(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_0_2<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 10(SI), Y1
+	VPBROADCASTQ 10(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 10(SI)(AX*1), Y1
+	VPBROADCASTQ 10(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y2
+	VPBROADCASTQ 10(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*2), Y2
+	VPBROADCASTQ 10(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y3
+	VPBROADCASTQ 10(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 10(SI)(CX*1), Y3
+	VPBROADCASTQ 10(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y4
+	VPBROADCASTQ 10(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 640(DX)
+	VMOVDQU      Y1, 704(DX)
+	VMOVDQU      Y4, 768(DX)
+	VMOVDQU      Y0, 832(DX)
+	VPBROADCASTQ 10(SI), Y0
+	VPBROADCASTQ 10(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_4_6<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 10(SI), Y1
+	VPBROADCASTQ 10(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 10(SI)(AX*1), Y1
+	VPBROADCASTQ 10(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y2
+	VPBROADCASTQ 10(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*2), Y2
+	VPBROADCASTQ 10(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y3
+	VPBROADCASTQ 10(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 10(SI)(CX*1), Y3
+	VPBROADCASTQ 10(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y4
+	VPBROADCASTQ 10(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 960(DX)
+	VMOVDQU      Y1, 1024(DX)
+	VMOVDQU      Y4, 1088(DX)
+	VMOVDQU      Y0, 1152(DX)
+	VPBROADCASTQ 18(SI), Y0
+	VPBROADCASTQ 18(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_0_2<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 18(SI), Y1
+	VPBROADCASTQ 18(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 18(SI)(AX*1), Y1
+	VPBROADCASTQ 18(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y2
+	VPBROADCASTQ 18(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*2), Y2
+	VPBROADCASTQ 18(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y3
+	VPBROADCASTQ 18(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 18(SI)(CX*1), Y3
+	VPBROADCASTQ 18(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y4
+	VPBROADCASTQ 18(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1280(DX)
+	VMOVDQU      Y1, 1344(DX)
+	VMOVDQU      Y4, 1408(DX)
+	VMOVDQU      Y0, 1472(DX)
+	VPBROADCASTQ 18(SI), Y0
+	VPBROADCASTQ 18(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_4_6<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 18(SI), Y1
+	VPBROADCASTQ 18(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 18(SI)(AX*1), Y1
+	VPBROADCASTQ 18(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y2
+	VPBROADCASTQ 18(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*2), Y2
+	VPBROADCASTQ 18(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y3
+	VPBROADCASTQ 18(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 18(SI)(CX*1), Y3
+	VPBROADCASTQ 18(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y4
+	VPBROADCASTQ 18(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1600(DX)
+	VMOVDQU      Y1, 1664(DX)
+	VMOVDQU      Y4, 1728(DX)
+	VMOVDQU      Y0, 1792(DX)
+	VPBROADCASTQ 26(SI), Y0
+	VPBROADCASTQ 26(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_0_2<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 26(SI), Y1
+	VPBROADCASTQ 26(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 26(SI)(AX*1), Y1
+	VPBROADCASTQ 26(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y2
+	VPBROADCASTQ 26(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*2), Y2
+	VPBROADCASTQ 26(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y3
+	VPBROADCASTQ 26(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 26(SI)(CX*1), Y3
+	VPBROADCASTQ 26(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y4
+	VPBROADCASTQ 26(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1920(DX)
+	VMOVDQU      Y1, 1984(DX)
+	VMOVDQU      Y4, 2048(DX)
+	VMOVDQU      Y0, 2112(DX)
+	VPBROADCASTQ 26(SI), Y0
+	VPBROADCASTQ 26(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_4_6<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 26(SI), Y1
+	VPBROADCASTQ 26(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 26(SI)(AX*1), Y1
+	VPBROADCASTQ 26(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y2
+	VPBROADCASTQ 26(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*2), Y2
+	VPBROADCASTQ 26(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y3
+	VPBROADCASTQ 26(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 26(SI)(CX*1), Y3
+	VPBROADCASTQ 26(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y4
+	VPBROADCASTQ 26(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2240(DX)
+	VMOVDQU      Y1, 2304(DX)
+	VMOVDQU      Y4, 2368(DX)
+	VMOVDQU      Y0, 2432(DX)
+	VPBROADCASTQ 34(SI), Y0
+	VPBROADCASTQ 34(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_0_2<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 34(SI), Y1
+	VPBROADCASTQ 34(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 34(SI)(AX*1), Y1
+	VPBROADCASTQ 34(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y2
+	VPBROADCASTQ 34(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 34(SI)(AX*2), Y2
+	VPBROADCASTQ 34(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y3
+	VPBROADCASTQ 34(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 34(SI)(CX*1), Y3
+	VPBROADCASTQ 34(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y4
+	VPBROADCASTQ 34(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2560(DX)
+	VMOVDQU      Y1, 2624(DX)
+	VMOVDQU      Y4, 2688(DX)
+	VMOVDQU      Y0, 2752(DX)
+	VPBROADCASTQ 34(SI), Y0
+	VPBROADCASTQ 34(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_4_6<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 34(SI), Y1
+	VPBROADCASTQ 34(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 34(SI)(AX*1), Y1
+	VPBROADCASTQ 34(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y2
+	VPBROADCASTQ 34(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 34(SI)(AX*2), Y2
+	VPBROADCASTQ 34(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y3
+	VPBROADCASTQ 34(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 34(SI)(CX*1), Y3
+	VPBROADCASTQ 34(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y4
+	VPBROADCASTQ 34(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2880(DX)
+	VMOVDQU      Y1, 2944(DX)
+	VMOVDQU      Y4, 3008(DX)
+	VMOVDQU      Y0, 3072(DX)
+	VPBROADCASTQ 42(SI), Y0
+	VPBROADCASTQ 42(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_0_2<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 42(SI), Y1
+	VPBROADCASTQ 42(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 42(SI)(AX*1), Y1
+	VPBROADCASTQ 42(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y2
+	VPBROADCASTQ 42(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 42(SI)(AX*2), Y2
+	VPBROADCASTQ 42(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y3
+	VPBROADCASTQ 42(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 42(SI)(CX*1), Y3
+	VPBROADCASTQ 42(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y4
+	VPBROADCASTQ 42(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3200(DX)
+	VMOVDQU      Y1, 3264(DX)
+	VMOVDQU      Y4, 3328(DX)
+	VMOVDQU      Y0, 3392(DX)
+	VPBROADCASTQ 42(SI), Y0
+	VPBROADCASTQ 42(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_4_6<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 42(SI), Y1
+	VPBROADCASTQ 42(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 42(SI)(AX*1), Y1
+	VPBROADCASTQ 42(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y2
+	VPBROADCASTQ 42(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 42(SI)(AX*2), Y2
+	VPBROADCASTQ 42(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y3
+	VPBROADCASTQ 42(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 42(SI)(CX*1), Y3
+	VPBROADCASTQ 42(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y4
+	VPBROADCASTQ 42(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3520(DX)
+	VMOVDQU      Y1, 3584(DX)
+	VMOVDQU      Y4, 3648(DX)
+	VMOVDQU      Y0, 3712(DX)
+	VPBROADCASTQ 50(SI), Y0
+	VPBROADCASTQ 50(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_0_2<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 50(SI), Y1
+	VPBROADCASTQ 50(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 50(SI)(AX*1), Y1
+	VPBROADCASTQ 50(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y2
+	VPBROADCASTQ 50(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 50(SI)(AX*2), Y2
+	VPBROADCASTQ 50(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y3
+	VPBROADCASTQ 50(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 50(SI)(CX*1), Y3
+	VPBROADCASTQ 50(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y4
+	VPBROADCASTQ 50(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3840(DX)
+	VMOVDQU      Y1, 3904(DX)
+	VMOVDQU      Y4, 3968(DX)
+	VMOVDQU      Y0, 4032(DX)
+	VPBROADCASTQ 50(SI), Y0
+	VPBROADCASTQ 50(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_4_6<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 50(SI), Y1
+	VPBROADCASTQ 50(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 50(SI)(AX*1), Y1
+	VPBROADCASTQ 50(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y2
+	VPBROADCASTQ 50(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 50(SI)(AX*2), Y2
+	VPBROADCASTQ 50(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y3
+	VPBROADCASTQ 50(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 50(SI)(CX*1), Y3
+	VPBROADCASTQ 50(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y4
+	VPBROADCASTQ 50(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 4160(DX)
+	VMOVDQU      Y1, 4224(DX)
+	VMOVDQU      Y4, 4288(DX)
+	VMOVDQU      Y0, 4352(DX)
+	VPBROADCASTQ 58(SI), Y0
+	VPBROADCASTQ 58(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_0_2<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 58(SI), Y1
+	VPBROADCASTQ 58(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 58(SI)(AX*1), Y1
+	VPBROADCASTQ 58(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y2
+	VPBROADCASTQ 58(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 58(SI)(AX*2), Y2
+	VPBROADCASTQ 58(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y3
+	VPBROADCASTQ 58(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 58(SI)(CX*1), Y3
+	VPBROADCASTQ 58(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y4
+	VPBROADCASTQ 58(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 4480(DX)
+	VMOVDQU      Y1, 4544(DX)
+	VMOVDQU      Y4, 4608(DX)
+	VMOVDQU      Y0, 4672(DX)
+	VPBROADCASTQ 58(SI), Y0
+	VPBROADCASTQ 58(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes2_4_6<>+0(SB), Y0, Y1
+	VPAND        long1ff<>+0(SB), Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 58(SI), Y1
+	VPBROADCASTQ 58(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y1
+	VPSRLQ       $0x09, Y1, Y1
+	VPAND        long7f<>+0(SB), Y1, Y1
+	VPSRLQ       $0x04, Y1, Y2
+	VPXOR        Y1, Y2, Y2
+	VPSRLQ       $0x02, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y3
+	VPXOR        Y3, Y2, Y2
+	VPSLLQ       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 58(SI)(AX*1), Y1
+	VPBROADCASTQ 58(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND        long1ff<>+0(SB), Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y2
+	VPBROADCASTQ 58(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ       $0x09, Y2, Y2
+	VPAND        long7f<>+0(SB), Y2, Y2
+	VPSRLQ       $0x04, Y2, Y3
+	VPXOR        Y2, Y3, Y3
+	VPSRLQ       $0x02, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y4
+	VPXOR        Y4, Y3, Y3
+	VPSLLQ       $0x07, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 58(SI)(AX*2), Y2
+	VPBROADCASTQ 58(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND        long1ff<>+0(SB), Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y3
+	VPBROADCASTQ 58(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ       $0x09, Y3, Y3
+	VPAND        long7f<>+0(SB), Y3, Y3
+	VPSRLQ       $0x04, Y3, Y4
+	VPXOR        Y3, Y4, Y4
+	VPSRLQ       $0x02, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSRLQ       $0x01, Y4, Y5
+	VPXOR        Y5, Y4, Y4
+	VPSLLQ       $0x07, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 58(SI)(CX*1), Y3
+	VPBROADCASTQ 58(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND        long1ff<>+0(SB), Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y4
+	VPBROADCASTQ 58(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ       $0x09, Y4, Y4
+	VPAND        long7f<>+0(SB), Y4, Y4
+	VPSRLQ       $0x04, Y4, Y5
+	VPXOR        Y4, Y5, Y5
+	VPSRLQ       $0x02, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y6
+	VPXOR        Y6, Y5, Y5
+	VPSLLQ       $0x07, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 4800(DX)
+	VMOVDQU      Y1, 4864(DX)
+	VMOVDQU      Y4, 4928(DX)
+	VMOVDQU      Y0, 4992(DX)
+	ADDQ         $0x00001400, DX
+	ADDQ         $0x0000004a, SI
+	ADDQ         $0x0000004a, DI
+	DECQ         BX
+	JNZ          block
+	MOVQ         tile_base+0(FP), DX
+	ADDQ         $0x00000020, DX
+	LEAQ         (R9)(AX*8), R9
+	XORQ         $0x01, R10
+	JNZ          half
+	VZEROUPPER
+	RET
+
+DATA bytes2_0_2<>+0(SB)/8, $0x8080808080800100
+DATA bytes2_0_2<>+8(SB)/8, $0x8080808080800302
+DATA bytes2_0_2<>+16(SB)/8, $0x8080808080800100
+DATA bytes2_0_2<>+24(SB)/8, $0x8080808080800302
+DATA bytes2_0_2<>+32(SB)/8, $0x8080808080800100
+DATA bytes2_0_2<>+40(SB)/8, $0x8080808080800302
+DATA bytes2_0_2<>+48(SB)/8, $0x8080808080800100
+DATA bytes2_0_2<>+56(SB)/8, $0x8080808080800302
+GLOBL bytes2_0_2<>(SB), RODATA|NOPTR, $64
+
+DATA long1ff<>+0(SB)/8, $0x00000000000001ff
+DATA long1ff<>+8(SB)/8, $0x00000000000001ff
+DATA long1ff<>+16(SB)/8, $0x00000000000001ff
+DATA long1ff<>+24(SB)/8, $0x00000000000001ff
+DATA long1ff<>+32(SB)/8, $0x00000000000001ff
+DATA long1ff<>+40(SB)/8, $0x00000000000001ff
+DATA long1ff<>+48(SB)/8, $0x00000000000001ff
+DATA long1ff<>+56(SB)/8, $0x00000000000001ff
+GLOBL long1ff<>(SB), RODATA|NOPTR, $64
+
+DATA bytes2_4_6<>+0(SB)/8, $0x8080808080800504
+DATA bytes2_4_6<>+8(SB)/8, $0x8080808080800706
+DATA bytes2_4_6<>+16(SB)/8, $0x8080808080800504
+DATA bytes2_4_6<>+24(SB)/8, $0x8080808080800706
+DATA bytes2_4_6<>+32(SB)/8, $0x8080808080800504
+DATA bytes2_4_6<>+40(SB)/8, $0x8080808080800706
+DATA bytes2_4_6<>+48(SB)/8, $0x8080808080800504
+DATA bytes2_4_6<>+56(SB)/8, $0x8080808080800706
+GLOBL bytes2_4_6<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotIQ2_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ2_XS(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	LEAQ  ·iq2xsGrid+0(SB), R10
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R11
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R12
+	XORQ  R13, R13
+
+half:
+	MOVQ R12, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	MOVWQZX        (SI)(CX*1), R14
+	MOVWQZX        (SI)(AX*2), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (SI)(AX*1), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (SI), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	VPINSRQ        $0x00, R14, X1, X1
+	MOVWQZX        (DI)(CX*1), R14
+	MOVWQZX        (DI)(AX*2), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (DI)(AX*1), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (DI), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	VPINSRQ        $0x01, R14, X1, X1
+	VCVTPH2PS      X1, Y1
+	VPBROADCASTD   66(SI), Y2
+	VMOVD          66(SI), X3
+	VPINSRD        $0x01, 66(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 66(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 66(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          66(DI), X3
+	VPINSRD        $0x01, 66(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 66(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 66(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 256(DX)
+	VPSRLD         $0x04, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 576(DX)
+	VPSRLD         $0x08, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 896(DX)
+	VPSRLD         $0x0c, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 1216(DX)
+	VPSRLD         $0x10, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 1536(DX)
+	VPSRLD         $0x14, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 1856(DX)
+	VPSRLD         $0x18, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 2176(DX)
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 2496(DX)
+	VPBROADCASTD   70(SI), Y2
+	VMOVD          70(SI), X3
+	VPINSRD        $0x01, 70(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 70(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 70(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          70(DI), X3
+	VPINSRD        $0x01, 70(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 70(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 70(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 2816(DX)
+	VPSRLD         $0x04, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 3136(DX)
+	VPSRLD         $0x08, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 3456(DX)
+	VPSRLD         $0x0c, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 3776(DX)
+	VPSRLD         $0x10, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 4096(DX)
+	VPSRLD         $0x14, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 4416(DX)
+	VPSRLD         $0x18, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 4736(DX)
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 5056(DX)
+	VPBROADCASTQ   2(SI), Y1
+	VPBROADCASTQ   2(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	PREFETCHT0     (R9)
+	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   2(SI), Y2
+	VPBROADCASTQ   2(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     64(R9)
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   2(SI)(AX*1), Y2
+	VPBROADCASTQ   2(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     128(R9)
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   2(SI)(AX*1), Y3
+	VPBROADCASTQ   2(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	PREFETCHT0     192(R9)
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*2), Y3
+	VPBROADCASTQ   2(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	PREFETCHT0     256(R9)
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   2(SI)(AX*2), Y4
+	VPBROADCASTQ   2(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	PREFETCHT0     320(R9)
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   2(SI)(CX*1), Y4
+	VPBROADCASTQ   2(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	PREFETCHT0     384(R9)
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   2(SI)(CX*1), Y5
+	VPBROADCASTQ   2(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	PREFETCHT0     448(R9)
+	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   36(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPBROADCASTQ   2(SI), Y1
+	VPBROADCASTQ   2(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	PREFETCHT0     512(R9)
+	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   2(SI), Y2
+	VPBROADCASTQ   2(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     576(R9)
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   2(SI)(AX*1), Y2
+	VPBROADCASTQ   2(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   2(SI)(AX*1), Y3
+	VPBROADCASTQ   2(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*2), Y3
+	VPBROADCASTQ   2(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   2(SI)(AX*2), Y4
+	VPBROADCASTQ   2(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   2(SI)(CX*1), Y4
+	VPBROADCASTQ   2(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   2(SI)(CX*1), Y5
+	VPBROADCASTQ   2(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_4_6<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 16(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   40(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 320(DX)
+	VPBROADCASTQ   10(SI), Y1
+	VPBROADCASTQ   10(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   10(SI), Y2
+	VPBROADCASTQ   10(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   10(SI)(AX*1), Y2
+	VPBROADCASTQ   10(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   10(SI)(AX*1), Y3
+	VPBROADCASTQ   10(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   10(SI)(AX*2), Y3
+	VPBROADCASTQ   10(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   10(SI)(AX*2), Y4
+	VPBROADCASTQ   10(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   10(SI)(CX*1), Y4
+	VPBROADCASTQ   10(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   10(SI)(CX*1), Y5
+	VPBROADCASTQ   10(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 44(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   80(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 640(DX)
+	VPBROADCASTQ   10(SI), Y1
+	VPBROADCASTQ   10(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   10(SI), Y2
+	VPBROADCASTQ   10(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   10(SI)(AX*1), Y2
+	VPBROADCASTQ   10(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   10(SI)(AX*1), Y3
+	VPBROADCASTQ   10(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   10(SI)(AX*2), Y3
+	VPBROADCASTQ   10(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   10(SI)(AX*2), Y4
+	VPBROADCASTQ   10(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   10(SI)(CX*1), Y4
+	VPBROADCASTQ   10(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   10(SI)(CX*1), Y5
+	VPBROADCASTQ   10(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_4_6<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 60(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   84(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 960(DX)
+	VPBROADCASTQ   18(SI), Y1
+	VPBROADCASTQ   18(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   18(SI), Y2
+	VPBROADCASTQ   18(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   18(SI)(AX*1), Y2
+	VPBROADCASTQ   18(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   18(SI)(AX*1), Y3
+	VPBROADCASTQ   18(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   18(SI)(AX*2), Y3
+	VPBROADCASTQ   18(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   18(SI)(AX*2), Y4
+	VPBROADCASTQ   18(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   18(SI)(CX*1), Y4
+	VPBROADCASTQ   18(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   18(SI)(CX*1), Y5
+	VPBROADCASTQ   18(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 88(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   124(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1280(DX)
+	VPBROADCASTQ   18(SI), Y1
+	VPBROADCASTQ   18(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   18(SI), Y2
+	VPBROADCASTQ   18(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   18(SI)(AX*1), Y2
+	VPBROADCASTQ   18(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   18(SI)(AX*1), Y3
+	VPBROADCASTQ   18(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   18(SI)(AX*2), Y3
+	VPBROADCASTQ   18(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   18(SI)(AX*2), Y4
+	VPBROADCASTQ   18(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   18(SI)(CX*1), Y4
+	VPBROADCASTQ   18(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   18(SI)(CX*1), Y5
+	VPBROADCASTQ   18(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_4_6<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 104(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   128(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1600(DX)
+	VPBROADCASTQ   26(SI), Y1
+	VPBROADCASTQ   26(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   26(SI), Y2
+	VPBROADCASTQ   26(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   26(SI)(AX*1), Y2
+	VPBROADCASTQ   26(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   26(SI)(AX*1), Y3
+	VPBROADCASTQ   26(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   26(SI)(AX*2), Y3
+	VPBROADCASTQ   26(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   26(SI)(AX*2), Y4
+	VPBROADCASTQ   26(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   26(SI)(CX*1), Y4
+	VPBROADCASTQ   26(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   26(SI)(CX*1), Y5
+	VPBROADCASTQ   26(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 132(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   168(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1920(DX)
+	VPBROADCASTQ   26(SI), Y1
+	VPBROADCASTQ   26(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   26(SI), Y2
+	VPBROADCASTQ   26(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   26(SI)(AX*1), Y2
+	VPBROADCASTQ   26(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   26(SI)(AX*1), Y3
+	VPBROADCASTQ   26(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   26(SI)(AX*2), Y3
+	VPBROADCASTQ   26(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   26(SI)(AX*2), Y4
+	VPBROADCASTQ   26(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   26(SI)(CX*1), Y4
+	VPBROADCASTQ   26(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   26(SI)(CX*1), Y5
+	VPBROADCASTQ   26(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_4_6<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 148(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   172(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2240(DX)
+	VPBROADCASTQ   34(SI), Y1
+	VPBROADCASTQ   34(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   34(SI), Y2
+	VPBROADCASTQ   34(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   34(SI)(AX*1), Y2
+	VPBROADCASTQ   34(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   34(SI)(AX*1), Y3
+	VPBROADCASTQ   34(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   34(SI)(AX*2), Y3
+	VPBROADCASTQ   34(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   34(SI)(AX*2), Y4
+	VPBROADCASTQ   34(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   34(SI)(CX*1), Y4
+	VPBROADCASTQ   34(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   34(SI)(CX*1), Y5
+	VPBROADCASTQ   34(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 176(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   212(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2560(DX)
+	VPBROADCASTQ   34(SI), Y1
+	VPBROADCASTQ   34(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   34(SI), Y2
+	VPBROADCASTQ   34(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   34(SI)(AX*1), Y2
+	VPBROADCASTQ   34(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   34(SI)(AX*1), Y3
+	VPBROADCASTQ   34(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   34(SI)(AX*2), Y3
+	VPBROADCASTQ   34(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   34(SI)(AX*2), Y4
+	VPBROADCASTQ   34(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   34(SI)(CX*1), Y4
+	VPBROADCASTQ   34(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   34(SI)(CX*1), Y5
+	VPBROADCASTQ   34(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_4_6<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 192(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   216(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2880(DX)
+	VPBROADCASTQ   42(SI), Y1
+	VPBROADCASTQ   42(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   42(SI), Y2
+	VPBROADCASTQ   42(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   42(SI)(AX*1), Y2
+	VPBROADCASTQ   42(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   42(SI)(AX*1), Y3
+	VPBROADCASTQ   42(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   42(SI)(AX*2), Y3
+	VPBROADCASTQ   42(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   42(SI)(AX*2), Y4
+	VPBROADCASTQ   42(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   42(SI)(CX*1), Y4
+	VPBROADCASTQ   42(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   42(SI)(CX*1), Y5
+	VPBROADCASTQ   42(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 220(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   256(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3200(DX)
+	VPBROADCASTQ   42(SI), Y1
+	VPBROADCASTQ   42(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   42(SI), Y2
+	VPBROADCASTQ   42(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   42(SI)(AX*1), Y2
+	VPBROADCASTQ   42(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   42(SI)(AX*1), Y3
+	VPBROADCASTQ   42(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   42(SI)(AX*2), Y3
+	VPBROADCASTQ   42(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   42(SI)(AX*2), Y4
+	VPBROADCASTQ   42(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   42(SI)(CX*1), Y4
+	VPBROADCASTQ   42(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   42(SI)(CX*1), Y5
+	VPBROADCASTQ   42(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_4_6<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 236(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   260(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3520(DX)
+	VPBROADCASTQ   50(SI), Y1
+	VPBROADCASTQ   50(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   50(SI), Y2
+	VPBROADCASTQ   50(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   50(SI)(AX*1), Y2
+	VPBROADCASTQ   50(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   50(SI)(AX*1), Y3
+	VPBROADCASTQ   50(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   50(SI)(AX*2), Y3
+	VPBROADCASTQ   50(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   50(SI)(AX*2), Y4
+	VPBROADCASTQ   50(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   50(SI)(CX*1), Y4
+	VPBROADCASTQ   50(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   50(SI)(CX*1), Y5
+	VPBROADCASTQ   50(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 264(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   300(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3840(DX)
+	VPBROADCASTQ   50(SI), Y1
+	VPBROADCASTQ   50(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   50(SI), Y2
+	VPBROADCASTQ   50(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   50(SI)(AX*1), Y2
+	VPBROADCASTQ   50(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   50(SI)(AX*1), Y3
+	VPBROADCASTQ   50(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   50(SI)(AX*2), Y3
+	VPBROADCASTQ   50(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   50(SI)(AX*2), Y4
+	VPBROADCASTQ   50(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   50(SI)(CX*1), Y4
+	VPBROADCASTQ   50(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   50(SI)(CX*1), Y5
+	VPBROADCASTQ   50(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_4_6<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 280(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   304(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4160(DX)
+	VPBROADCASTQ   58(SI), Y1
+	VPBROADCASTQ   58(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   58(SI), Y2
+	VPBROADCASTQ   58(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   58(SI)(AX*1), Y2
+	VPBROADCASTQ   58(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   58(SI)(AX*1), Y3
+	VPBROADCASTQ   58(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   58(SI)(AX*2), Y3
+	VPBROADCASTQ   58(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   58(SI)(AX*2), Y4
+	VPBROADCASTQ   58(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   58(SI)(CX*1), Y4
+	VPBROADCASTQ   58(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   58(SI)(CX*1), Y5
+	VPBROADCASTQ   58(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 308(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   344(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4480(DX)
+	VPBROADCASTQ   58(SI), Y1
+	VPBROADCASTQ   58(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
+	VPAND          long1ff<>+0(SB), Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   58(SI), Y2
+	VPBROADCASTQ   58(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
+	VPSRLQ         $0x09, Y2, Y2
+	VPAND          long7f<>+0(SB), Y2, Y2
+	VPSRLQ         $0x04, Y2, Y3
+	VPXOR          Y2, Y3, Y3
+	VPSRLQ         $0x02, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSRLQ         $0x01, Y3, Y4
+	VPXOR          Y4, Y3, Y3
+	VPSLLQ         $0x07, Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   58(SI)(AX*1), Y2
+	VPBROADCASTQ   58(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y3
+	VPAND          long1ff<>+0(SB), Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   58(SI)(AX*1), Y3
+	VPBROADCASTQ   58(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y3
+	VPSRLQ         $0x09, Y3, Y3
+	VPAND          long7f<>+0(SB), Y3, Y3
+	VPSRLQ         $0x04, Y3, Y4
+	VPXOR          Y3, Y4, Y4
+	VPSRLQ         $0x02, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSRLQ         $0x01, Y4, Y5
+	VPXOR          Y5, Y4, Y4
+	VPSLLQ         $0x07, Y4, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   58(SI)(AX*2), Y3
+	VPBROADCASTQ   58(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes2_4_6<>+0(SB), Y3, Y4
+	VPAND          long1ff<>+0(SB), Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   58(SI)(AX*2), Y4
+	VPBROADCASTQ   58(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y4
+	VPSRLQ         $0x09, Y4, Y4
+	VPAND          long7f<>+0(SB), Y4, Y4
+	VPSRLQ         $0x04, Y4, Y5
+	VPXOR          Y4, Y5, Y5
+	VPSRLQ         $0x02, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSRLQ         $0x01, Y5, Y6
+	VPXOR          Y6, Y5, Y5
+	VPSLLQ         $0x07, Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   58(SI)(CX*1), Y4
+	VPBROADCASTQ   58(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes2_4_6<>+0(SB), Y4, Y5
+	VPAND          long1ff<>+0(SB), Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   58(SI)(CX*1), Y5
+	VPBROADCASTQ   58(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes2_4_6<>+0(SB), Y5, Y5
+	VPSRLQ         $0x09, Y5, Y5
+	VPAND          long7f<>+0(SB), Y5, Y5
+	VPSRLQ         $0x04, Y5, Y6
+	VPXOR          Y5, Y6, Y6
+	VPSRLQ         $0x02, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSRLQ         $0x01, Y6, Y7
+	VPXOR          Y7, Y6, Y6
+	VPSLLQ         $0x07, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 324(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   348(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4800(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         256(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         576(DX), Y1, Y1
+	VFMADD231PS    320(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VMULPS         896(DX), Y1, Y1
+	VFMADD231PS    640(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VMULPS         1216(DX), Y1, Y1
+	VFMADD231PS    960(DX), Y1, Y0
+	VBROADCASTSS   120(R8), Y1
+	VMULPS         1536(DX), Y1, Y1
+	VFMADD231PS    1280(DX), Y1, Y0
+	VBROADCASTSS   120(R8), Y1
+	VMULPS         1856(DX), Y1, Y1
+	VFMADD231PS    1600(DX), Y1, Y0
+	VBROADCASTSS   164(R8), Y1
+	VMULPS         2176(DX), Y1, Y1
+	VFMADD231PS    1920(DX), Y1, Y0
+	VBROADCASTSS   164(R8), Y1
+	VMULPS         2496(DX), Y1, Y1
+	VFMADD231PS    2240(DX), Y1, Y0
+	VBROADCASTSS   208(R8), Y1
+	VMULPS         2816(DX), Y1, Y1
+	VFMADD231PS    2560(DX), Y1, Y0
+	VBROADCASTSS   208(R8), Y1
+	VMULPS         3136(DX), Y1, Y1
+	VFMADD231PS    2880(DX), Y1, Y0
+	VBROADCASTSS   252(R8), Y1
+	VMULPS         3456(DX), Y1, Y1
+	VFMADD231PS    3200(DX), Y1, Y0
+	VBROADCASTSS   252(R8), Y1
+	VMULPS         3776(DX), Y1, Y1
+	VFMADD231PS    3520(DX), Y1, Y0
+	VBROADCASTSS   296(R8), Y1
+	VMULPS         4096(DX), Y1, Y1
+	VFMADD231PS    3840(DX), Y1, Y0
+	VBROADCASTSS   296(R8), Y1
+	VMULPS         4416(DX), Y1, Y1
+	VFMADD231PS    4160(DX), Y1, Y0
+	VBROADCASTSS   340(R8), Y1
+	VMULPS         4736(DX), Y1, Y1
+	VFMADD231PS    4480(DX), Y1, Y0
+	VBROADCASTSS   340(R8), Y1
+	VMULPS         5056(DX), Y1, Y1
+	VFMADD231PS    4800(DX), Y1, Y0
+	ADDQ           $0x00000160, R8
+	ADDQ           $0x00000250, R9
+	ADDQ           $0x0000004a, SI
+	ADDQ           $0x0000004a, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R11)
+	ADDQ           $0x20, R11
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R12)(AX*8), R12
+	XORQ           $0x01, R13
+	JNZ            half
+	VZEROUPPER
+	RET
+
+// func avx2UnpackIQ2_S(tile []byte, w []byte, stride int, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2UnpackIQ2_S(SB), NOSPLIT, $0-64
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	LEAQ ·iq2sGrid+0(SB), R8
+	MOVQ w_base+24(FP), R9
+	XORQ R10, R10
+
+half:
+	MOVQ R9, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+56(FP), BX
+
+block:
+	VPXOR        Y0, Y0, Y0
+	MOVWQZX      (SI)(CX*1), R11
+	MOVWQZX      (SI)(AX*2), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (SI)(AX*1), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (SI), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	VPINSRQ      $0x00, R11, X0, X0
+	MOVWQZX      (DI)(CX*1), R11
+	MOVWQZX      (DI)(AX*2), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (DI)(AX*1), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	MOVWQZX      (DI), R12
+	SHLQ         $0x10, R11
+	ORQ          R12, R11
+	VPINSRQ      $0x01, R11, X0, X0
+	VCVTPH2PS    X0, Y0
+	VPBROADCASTD 74(SI), Y1
+	VMOVD        74(SI), X2
+	VPINSRD      $0x01, 74(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 74(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 74(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        74(DI), X2
+	VPINSRD      $0x01, 74(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 74(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 74(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 256(DX)
+	VPSRLD       $0x04, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 576(DX)
+	VPSRLD       $0x08, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 896(DX)
+	VPSRLD       $0x0c, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 1216(DX)
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 1536(DX)
+	VPSRLD       $0x14, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 1856(DX)
+	VPSRLD       $0x18, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 2176(DX)
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 2496(DX)
+	VPBROADCASTD 78(SI), Y1
+	VMOVD        78(SI), X2
+	VPINSRD      $0x01, 78(SI)(AX*1), X2, X2
+	VPINSRD      $0x02, 78(SI)(AX*2), X2, X2
+	VPINSRD      $0x03, 78(SI)(CX*1), X2, X2
+	VINSERTI128  $0x00, X2, Y1, Y1
+	VMOVD        78(DI), X2
+	VPINSRD      $0x01, 78(DI)(AX*1), X2, X2
+	VPINSRD      $0x02, 78(DI)(AX*2), X2, X2
+	VPINSRD      $0x03, 78(DI)(CX*1), X2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 2816(DX)
+	VPSRLD       $0x04, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 3136(DX)
+	VPSRLD       $0x08, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 3456(DX)
+	VPSRLD       $0x0c, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 3776(DX)
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 4096(DX)
+	VPSRLD       $0x14, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 4416(DX)
+	VPSRLD       $0x18, Y1, Y2
+	VPAND        vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       vector3f000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU      Y2, 4736(DX)
+	VPSRLD       $0x1c, Y1, Y1
+	VPAND        vector0000000f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       vector3f000000<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       vector3e800000<>+0(SB), Y1, Y1
+	VMOVDQU      Y1, 5056(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_0<>+0(SB), Y0, Y0
+	VPBROADCASTQ 2(SI), Y1
+	VPBROADCASTQ 2(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y1
+	VPSLLVQ      left8<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 34(SI), Y1
+	VPBROADCASTQ 34(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_0<>+0(SB), Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y2
+	VPBROADCASTQ 2(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y2
+	VPSLLVQ      left8<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y2
+	VPBROADCASTQ 34(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_0<>+0(SB), Y2, Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y3
+	VPBROADCASTQ 2(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y3
+	VPSLLVQ      left8<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y3
+	VPBROADCASTQ 34(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_0<>+0(SB), Y3, Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y4
+	VPBROADCASTQ 2(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_1<>+0(SB), Y4, Y4
+	VPSLLVQ      left8<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y4
+	VPBROADCASTQ 34(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_1<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, (DX)
+	VMOVDQU      Y1, 64(DX)
+	VMOVDQU      Y4, 128(DX)
+	VMOVDQU      Y0, 192(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_0_0<>+0(SB), Y0, Y0
+	VPBROADCASTQ 2(SI), Y1
+	VPBROADCASTQ 2(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y1
+	VPSLLVQ      left4<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 34(SI), Y1
+	VPBROADCASTQ 34(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_0<>+0(SB), Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y2
+	VPBROADCASTQ 2(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y2
+	VPSLLVQ      left4<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y2
+	VPBROADCASTQ 34(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_0<>+0(SB), Y2, Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y3
+	VPBROADCASTQ 2(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y3
+	VPSLLVQ      left4<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y3
+	VPBROADCASTQ 34(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_0<>+0(SB), Y3, Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y4
+	VPBROADCASTQ 2(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_3<>+0(SB), Y4, Y4
+	VPSLLVQ      left4<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y4
+	VPBROADCASTQ 34(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_3<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 320(DX)
+	VMOVDQU      Y1, 384(DX)
+	VMOVDQU      Y4, 448(DX)
+	VMOVDQU      Y0, 512(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_1_1<>+0(SB), Y0, Y0
+	VPBROADCASTQ 2(SI), Y1
+	VPBROADCASTQ 2(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_5<>+0(SB), Y1, Y1
+	VPSLLVQ      left8<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 34(SI), Y1
+	VPBROADCASTQ 34(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_5<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_1_1<>+0(SB), Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y2
+	VPBROADCASTQ 2(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_5<>+0(SB), Y2, Y2
+	VPSLLVQ      left8<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y2
+	VPBROADCASTQ 34(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_5<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_1_1<>+0(SB), Y2, Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y3
+	VPBROADCASTQ 2(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_5<>+0(SB), Y3, Y3
+	VPSLLVQ      left8<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y3
+	VPBROADCASTQ 34(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_5<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_1_1<>+0(SB), Y3, Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y4
+	VPBROADCASTQ 2(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_5<>+0(SB), Y4, Y4
+	VPSLLVQ      left8<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y4
+	VPBROADCASTQ 34(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_5<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 640(DX)
+	VMOVDQU      Y1, 704(DX)
+	VMOVDQU      Y4, 768(DX)
+	VMOVDQU      Y0, 832(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_1_1<>+0(SB), Y0, Y0
+	VPBROADCASTQ 2(SI), Y1
+	VPBROADCASTQ 2(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_7<>+0(SB), Y1, Y1
+	VPSLLVQ      left4<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 34(SI), Y1
+	VPBROADCASTQ 34(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_7<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_1_1<>+0(SB), Y1, Y1
+	VPBROADCASTQ 2(SI)(AX*1), Y2
+	VPBROADCASTQ 2(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_7<>+0(SB), Y2, Y2
+	VPSLLVQ      left4<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 34(SI)(AX*1), Y2
+	VPBROADCASTQ 34(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_7<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_1_1<>+0(SB), Y2, Y2
+	VPBROADCASTQ 2(SI)(AX*2), Y3
+	VPBROADCASTQ 2(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_7<>+0(SB), Y3, Y3
+	VPSLLVQ      left4<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 34(SI)(AX*2), Y3
+	VPBROADCASTQ 34(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_7<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_1_1<>+0(SB), Y3, Y3
+	VPBROADCASTQ 2(SI)(CX*1), Y4
+	VPBROADCASTQ 2(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_7<>+0(SB), Y4, Y4
+	VPSLLVQ      left4<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 34(SI)(CX*1), Y4
+	VPBROADCASTQ 34(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_7<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 960(DX)
+	VMOVDQU      Y1, 1024(DX)
+	VMOVDQU      Y4, 1088(DX)
+	VMOVDQU      Y0, 1152(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_2<>+0(SB), Y0, Y0
+	VPBROADCASTQ 10(SI), Y1
+	VPBROADCASTQ 10(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y1
+	VPSLLVQ      left8<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 42(SI), Y1
+	VPBROADCASTQ 42(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_2<>+0(SB), Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y2
+	VPBROADCASTQ 10(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y2
+	VPSLLVQ      left8<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y2
+	VPBROADCASTQ 42(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_2<>+0(SB), Y2, Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y3
+	VPBROADCASTQ 10(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y3
+	VPSLLVQ      left8<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y3
+	VPBROADCASTQ 42(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_2<>+0(SB), Y3, Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y4
+	VPBROADCASTQ 10(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_1<>+0(SB), Y4, Y4
+	VPSLLVQ      left8<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y4
+	VPBROADCASTQ 42(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_1<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1280(DX)
+	VMOVDQU      Y1, 1344(DX)
+	VMOVDQU      Y4, 1408(DX)
+	VMOVDQU      Y0, 1472(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_2_2<>+0(SB), Y0, Y0
+	VPBROADCASTQ 10(SI), Y1
+	VPBROADCASTQ 10(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y1
+	VPSLLVQ      left4<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 42(SI), Y1
+	VPBROADCASTQ 42(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_2<>+0(SB), Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y2
+	VPBROADCASTQ 10(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y2
+	VPSLLVQ      left4<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y2
+	VPBROADCASTQ 42(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_2<>+0(SB), Y2, Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y3
+	VPBROADCASTQ 10(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y3
+	VPSLLVQ      left4<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y3
+	VPBROADCASTQ 42(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_2<>+0(SB), Y3, Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y4
+	VPBROADCASTQ 10(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_3<>+0(SB), Y4, Y4
+	VPSLLVQ      left4<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y4
+	VPBROADCASTQ 42(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_3<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1600(DX)
+	VMOVDQU      Y1, 1664(DX)
+	VMOVDQU      Y4, 1728(DX)
+	VMOVDQU      Y0, 1792(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_3_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 10(SI), Y1
+	VPBROADCASTQ 10(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_5<>+0(SB), Y1, Y1
+	VPSLLVQ      left8<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 42(SI), Y1
+	VPBROADCASTQ 42(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_5<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_3_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y2
+	VPBROADCASTQ 10(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_5<>+0(SB), Y2, Y2
+	VPSLLVQ      left8<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y2
+	VPBROADCASTQ 42(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_5<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_3_3<>+0(SB), Y2, Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y3
+	VPBROADCASTQ 10(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_5<>+0(SB), Y3, Y3
+	VPSLLVQ      left8<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y3
+	VPBROADCASTQ 42(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_5<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_3_3<>+0(SB), Y3, Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y4
+	VPBROADCASTQ 10(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_5<>+0(SB), Y4, Y4
+	VPSLLVQ      left8<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y4
+	VPBROADCASTQ 42(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_5<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 1920(DX)
+	VMOVDQU      Y1, 1984(DX)
+	VMOVDQU      Y4, 2048(DX)
+	VMOVDQU      Y0, 2112(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_3_3<>+0(SB), Y0, Y0
+	VPBROADCASTQ 10(SI), Y1
+	VPBROADCASTQ 10(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_7<>+0(SB), Y1, Y1
+	VPSLLVQ      left4<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 42(SI), Y1
+	VPBROADCASTQ 42(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_7<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_3_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ 10(SI)(AX*1), Y2
+	VPBROADCASTQ 10(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_7<>+0(SB), Y2, Y2
+	VPSLLVQ      left4<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 42(SI)(AX*1), Y2
+	VPBROADCASTQ 42(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_7<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_3_3<>+0(SB), Y2, Y2
+	VPBROADCASTQ 10(SI)(AX*2), Y3
+	VPBROADCASTQ 10(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_7<>+0(SB), Y3, Y3
+	VPSLLVQ      left4<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 42(SI)(AX*2), Y3
+	VPBROADCASTQ 42(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_7<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_3_3<>+0(SB), Y3, Y3
+	VPBROADCASTQ 10(SI)(CX*1), Y4
+	VPBROADCASTQ 10(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_7<>+0(SB), Y4, Y4
+	VPSLLVQ      left4<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 42(SI)(CX*1), Y4
+	VPBROADCASTQ 42(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_7<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2240(DX)
+	VMOVDQU      Y1, 2304(DX)
+	VMOVDQU      Y4, 2368(DX)
+	VMOVDQU      Y0, 2432(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_4<>+0(SB), Y0, Y0
+	VPBROADCASTQ 18(SI), Y1
+	VPBROADCASTQ 18(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y1
+	VPSLLVQ      left8<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 50(SI), Y1
+	VPBROADCASTQ 50(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_4<>+0(SB), Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y2
+	VPBROADCASTQ 18(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y2
+	VPSLLVQ      left8<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y2
+	VPBROADCASTQ 50(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_4<>+0(SB), Y2, Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y3
+	VPBROADCASTQ 18(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y3
+	VPSLLVQ      left8<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y3
+	VPBROADCASTQ 50(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_4<>+0(SB), Y3, Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y4
+	VPBROADCASTQ 18(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_1<>+0(SB), Y4, Y4
+	VPSLLVQ      left8<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y4
+	VPBROADCASTQ 50(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_1<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2560(DX)
+	VMOVDQU      Y1, 2624(DX)
+	VMOVDQU      Y4, 2688(DX)
+	VMOVDQU      Y0, 2752(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_4_4<>+0(SB), Y0, Y0
+	VPBROADCASTQ 18(SI), Y1
+	VPBROADCASTQ 18(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y1
+	VPSLLVQ      left4<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 50(SI), Y1
+	VPBROADCASTQ 50(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_4<>+0(SB), Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y2
+	VPBROADCASTQ 18(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y2
+	VPSLLVQ      left4<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y2
+	VPBROADCASTQ 50(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_4<>+0(SB), Y2, Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y3
+	VPBROADCASTQ 18(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y3
+	VPSLLVQ      left4<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y3
+	VPBROADCASTQ 50(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_4<>+0(SB), Y3, Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y4
+	VPBROADCASTQ 18(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_3<>+0(SB), Y4, Y4
+	VPSLLVQ      left4<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y4
+	VPBROADCASTQ 50(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_3<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 2880(DX)
+	VMOVDQU      Y1, 2944(DX)
+	VMOVDQU      Y4, 3008(DX)
+	VMOVDQU      Y0, 3072(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_5_5<>+0(SB), Y0, Y0
+	VPBROADCASTQ 18(SI), Y1
+	VPBROADCASTQ 18(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_5<>+0(SB), Y1, Y1
+	VPSLLVQ      left8<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 50(SI), Y1
+	VPBROADCASTQ 50(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_5<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_5_5<>+0(SB), Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y2
+	VPBROADCASTQ 18(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_5<>+0(SB), Y2, Y2
+	VPSLLVQ      left8<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y2
+	VPBROADCASTQ 50(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_5<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_5_5<>+0(SB), Y2, Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y3
+	VPBROADCASTQ 18(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_5<>+0(SB), Y3, Y3
+	VPSLLVQ      left8<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y3
+	VPBROADCASTQ 50(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_5<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_5_5<>+0(SB), Y3, Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y4
+	VPBROADCASTQ 18(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_5<>+0(SB), Y4, Y4
+	VPSLLVQ      left8<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y4
+	VPBROADCASTQ 50(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_5<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3200(DX)
+	VMOVDQU      Y1, 3264(DX)
+	VMOVDQU      Y4, 3328(DX)
+	VMOVDQU      Y0, 3392(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_5_5<>+0(SB), Y0, Y0
+	VPBROADCASTQ 18(SI), Y1
+	VPBROADCASTQ 18(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_7<>+0(SB), Y1, Y1
+	VPSLLVQ      left4<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 50(SI), Y1
+	VPBROADCASTQ 50(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_7<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_5_5<>+0(SB), Y1, Y1
+	VPBROADCASTQ 18(SI)(AX*1), Y2
+	VPBROADCASTQ 18(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_7<>+0(SB), Y2, Y2
+	VPSLLVQ      left4<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 50(SI)(AX*1), Y2
+	VPBROADCASTQ 50(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_7<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_5_5<>+0(SB), Y2, Y2
+	VPBROADCASTQ 18(SI)(AX*2), Y3
+	VPBROADCASTQ 18(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_7<>+0(SB), Y3, Y3
+	VPSLLVQ      left4<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 50(SI)(AX*2), Y3
+	VPBROADCASTQ 50(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_7<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_5_5<>+0(SB), Y3, Y3
+	VPBROADCASTQ 18(SI)(CX*1), Y4
+	VPBROADCASTQ 18(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_7<>+0(SB), Y4, Y4
+	VPSLLVQ      left4<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 50(SI)(CX*1), Y4
+	VPBROADCASTQ 50(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_7<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3520(DX)
+	VMOVDQU      Y1, 3584(DX)
+	VMOVDQU      Y4, 3648(DX)
+	VMOVDQU      Y0, 3712(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_6_6<>+0(SB), Y0, Y0
+	VPBROADCASTQ 26(SI), Y1
+	VPBROADCASTQ 26(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y1
+	VPSLLVQ      left8<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 58(SI), Y1
+	VPBROADCASTQ 58(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_0_1<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_6<>+0(SB), Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y2
+	VPBROADCASTQ 26(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y2
+	VPSLLVQ      left8<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y2
+	VPBROADCASTQ 58(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_0_1<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_6<>+0(SB), Y2, Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y3
+	VPBROADCASTQ 26(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y3
+	VPSLLVQ      left8<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y3
+	VPBROADCASTQ 58(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_0_1<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_6<>+0(SB), Y3, Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y4
+	VPBROADCASTQ 26(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_1<>+0(SB), Y4, Y4
+	VPSLLVQ      left8<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y4
+	VPBROADCASTQ 58(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_0_1<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 3840(DX)
+	VMOVDQU      Y1, 3904(DX)
+	VMOVDQU      Y4, 3968(DX)
+	VMOVDQU      Y0, 4032(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_6_6<>+0(SB), Y0, Y0
+	VPBROADCASTQ 26(SI), Y1
+	VPBROADCASTQ 26(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y1
+	VPSLLVQ      left4<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 58(SI), Y1
+	VPBROADCASTQ 58(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_2_3<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_6<>+0(SB), Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y2
+	VPBROADCASTQ 26(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y2
+	VPSLLVQ      left4<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y2
+	VPBROADCASTQ 58(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_2_3<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_6<>+0(SB), Y2, Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y3
+	VPBROADCASTQ 26(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y3
+	VPSLLVQ      left4<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y3
+	VPBROADCASTQ 58(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_2_3<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_6<>+0(SB), Y3, Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y4
+	VPBROADCASTQ 26(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_3<>+0(SB), Y4, Y4
+	VPSLLVQ      left4<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y4
+	VPBROADCASTQ 58(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_2_3<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 4160(DX)
+	VMOVDQU      Y1, 4224(DX)
+	VMOVDQU      Y4, 4288(DX)
+	VMOVDQU      Y0, 4352(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_7_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 26(SI), Y1
+	VPBROADCASTQ 26(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_5<>+0(SB), Y1, Y1
+	VPSLLVQ      left8<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 58(SI), Y1
+	VPBROADCASTQ 58(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_4_5<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_7_7<>+0(SB), Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y2
+	VPBROADCASTQ 26(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_5<>+0(SB), Y2, Y2
+	VPSLLVQ      left8<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y2
+	VPBROADCASTQ 58(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_4_5<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_7_7<>+0(SB), Y2, Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y3
+	VPBROADCASTQ 26(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_5<>+0(SB), Y3, Y3
+	VPSLLVQ      left8<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y3
+	VPBROADCASTQ 58(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_4_5<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_7_7<>+0(SB), Y3, Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y4
+	VPBROADCASTQ 26(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_5<>+0(SB), Y4, Y4
+	VPSLLVQ      left8<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y4
+	VPBROADCASTQ 58(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_4_5<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 4480(DX)
+	VMOVDQU      Y1, 4544(DX)
+	VMOVDQU      Y4, 4608(DX)
+	VMOVDQU      Y0, 4672(DX)
+	VPBROADCASTQ 66(SI), Y0
+	VPBROADCASTQ 66(DI), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VPSHUFB      bytes1_7_7<>+0(SB), Y0, Y0
+	VPBROADCASTQ 26(SI), Y1
+	VPBROADCASTQ 26(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_7<>+0(SB), Y1, Y1
+	VPSLLVQ      left4<>+0(SB), Y0, Y0
+	VPAND        long300<>+0(SB), Y0, Y0
+	VPOR         Y0, Y1, Y1
+	VMOVDQU      vectorffffffff<>+0(SB), Y2
+	VMOVDQA      Y1, Y0
+	VPGATHERQQ   Y2, (R8)(Y1*8), Y0
+	VPBROADCASTQ 58(SI), Y1
+	VPBROADCASTQ 58(DI), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_6_7<>+0(SB), Y1, Y1
+	VPSHUFB      eight0_8<>+0(SB), Y1, Y1
+	VPAND        bits<>+0(SB), Y1, Y1
+	VPCMPEQB     bits<>+0(SB), Y1, Y1
+	VPXOR        Y1, Y0, Y0
+	VPAND        vector56565656<>+0(SB), Y1, Y2
+	VPADDB       Y2, Y0, Y0
+	VPSUBB       Y1, Y0, Y0
+	VPBROADCASTQ 66(SI)(AX*1), Y1
+	VPBROADCASTQ 66(DI)(AX*1), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VPSHUFB      bytes1_7_7<>+0(SB), Y1, Y1
+	VPBROADCASTQ 26(SI)(AX*1), Y2
+	VPBROADCASTQ 26(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_7<>+0(SB), Y2, Y2
+	VPSLLVQ      left4<>+0(SB), Y1, Y1
+	VPAND        long300<>+0(SB), Y1, Y1
+	VPOR         Y1, Y2, Y2
+	VMOVDQU      vectorffffffff<>+0(SB), Y3
+	VMOVDQA      Y2, Y1
+	VPGATHERQQ   Y3, (R8)(Y2*8), Y1
+	VPBROADCASTQ 58(SI)(AX*1), Y2
+	VPBROADCASTQ 58(DI)(AX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_6_7<>+0(SB), Y2, Y2
+	VPSHUFB      eight0_8<>+0(SB), Y2, Y2
+	VPAND        bits<>+0(SB), Y2, Y2
+	VPCMPEQB     bits<>+0(SB), Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPAND        vector56565656<>+0(SB), Y2, Y3
+	VPADDB       Y3, Y1, Y1
+	VPSUBB       Y2, Y1, Y1
+	VPBROADCASTQ 66(SI)(AX*2), Y2
+	VPBROADCASTQ 66(DI)(AX*2), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPSHUFB      bytes1_7_7<>+0(SB), Y2, Y2
+	VPBROADCASTQ 26(SI)(AX*2), Y3
+	VPBROADCASTQ 26(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_7<>+0(SB), Y3, Y3
+	VPSLLVQ      left4<>+0(SB), Y2, Y2
+	VPAND        long300<>+0(SB), Y2, Y2
+	VPOR         Y2, Y3, Y3
+	VMOVDQU      vectorffffffff<>+0(SB), Y4
+	VMOVDQA      Y3, Y2
+	VPGATHERQQ   Y4, (R8)(Y3*8), Y2
+	VPBROADCASTQ 58(SI)(AX*2), Y3
+	VPBROADCASTQ 58(DI)(AX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_6_7<>+0(SB), Y3, Y3
+	VPSHUFB      eight0_8<>+0(SB), Y3, Y3
+	VPAND        bits<>+0(SB), Y3, Y3
+	VPCMPEQB     bits<>+0(SB), Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPAND        vector56565656<>+0(SB), Y3, Y4
+	VPADDB       Y4, Y2, Y2
+	VPSUBB       Y3, Y2, Y2
+	VPBROADCASTQ 66(SI)(CX*1), Y3
+	VPBROADCASTQ 66(DI)(CX*1), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VPSHUFB      bytes1_7_7<>+0(SB), Y3, Y3
+	VPBROADCASTQ 26(SI)(CX*1), Y4
+	VPBROADCASTQ 26(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_7<>+0(SB), Y4, Y4
+	VPSLLVQ      left4<>+0(SB), Y3, Y3
+	VPAND        long300<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      vectorffffffff<>+0(SB), Y5
+	VMOVDQA      Y4, Y3
+	VPGATHERQQ   Y5, (R8)(Y4*8), Y3
+	VPBROADCASTQ 58(SI)(CX*1), Y4
+	VPBROADCASTQ 58(DI)(CX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPSHUFB      bytes1_6_7<>+0(SB), Y4, Y4
+	VPSHUFB      eight0_8<>+0(SB), Y4, Y4
+	VPAND        bits<>+0(SB), Y4, Y4
+	VPCMPEQB     bits<>+0(SB), Y4, Y4
+	VPXOR        Y4, Y3, Y3
+	VPAND        vector56565656<>+0(SB), Y4, Y5
+	VPADDB       Y5, Y3, Y3
+	VPSUBB       Y4, Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPUNPCKLQDQ  Y1, Y4, Y3
+	VPUNPCKHQDQ  Y1, Y4, Y1
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VMOVDQU      Y3, 4800(DX)
+	VMOVDQU      Y1, 4864(DX)
+	VMOVDQU      Y4, 4928(DX)
+	VMOVDQU      Y0, 4992(DX)
+	ADDQ         $0x00001400, DX
+	ADDQ         $0x00000052, SI
+	ADDQ         $0x00000052, DI
+	DECQ         BX
+	JNZ          block
+	MOVQ         tile_base+0(FP), DX
+	ADDQ         $0x00000020, DX
+	LEAQ         (R9)(AX*8), R9
+	XORQ         $0x01, R10
+	JNZ          half
+	VZEROUPPER
+	RET
+
+DATA bytes1_0_0<>+0(SB)/8, $0x8080808080808000
+DATA bytes1_0_0<>+8(SB)/8, $0x8080808080808000
+DATA bytes1_0_0<>+16(SB)/8, $0x8080808080808000
+DATA bytes1_0_0<>+24(SB)/8, $0x8080808080808000
+DATA bytes1_0_0<>+32(SB)/8, $0x8080808080808000
+DATA bytes1_0_0<>+40(SB)/8, $0x8080808080808000
+DATA bytes1_0_0<>+48(SB)/8, $0x8080808080808000
+DATA bytes1_0_0<>+56(SB)/8, $0x8080808080808000
+GLOBL bytes1_0_0<>(SB), RODATA|NOPTR, $64
+
+DATA left8<>+0(SB)/8, $0x0000000000000008
+DATA left8<>+8(SB)/8, $0x0000000000000006
+DATA left8<>+16(SB)/8, $0x0000000000000008
+DATA left8<>+24(SB)/8, $0x0000000000000006
+DATA left8<>+32(SB)/8, $0x0000000000000008
+DATA left8<>+40(SB)/8, $0x0000000000000006
+DATA left8<>+48(SB)/8, $0x0000000000000008
+DATA left8<>+56(SB)/8, $0x0000000000000006
+GLOBL left8<>(SB), RODATA|NOPTR, $64
+
+DATA long300<>+0(SB)/8, $0x0000000000000300
+DATA long300<>+8(SB)/8, $0x0000000000000300
+DATA long300<>+16(SB)/8, $0x0000000000000300
+DATA long300<>+24(SB)/8, $0x0000000000000300
+DATA long300<>+32(SB)/8, $0x0000000000000300
+DATA long300<>+40(SB)/8, $0x0000000000000300
+DATA long300<>+48(SB)/8, $0x0000000000000300
+DATA long300<>+56(SB)/8, $0x0000000000000300
+GLOBL long300<>(SB), RODATA|NOPTR, $64
+
+DATA left4<>+0(SB)/8, $0x0000000000000004
+DATA left4<>+8(SB)/8, $0x0000000000000002
+DATA left4<>+16(SB)/8, $0x0000000000000004
+DATA left4<>+24(SB)/8, $0x0000000000000002
+DATA left4<>+32(SB)/8, $0x0000000000000004
+DATA left4<>+40(SB)/8, $0x0000000000000002
+DATA left4<>+48(SB)/8, $0x0000000000000004
+DATA left4<>+56(SB)/8, $0x0000000000000002
+GLOBL left4<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_1_1<>+0(SB)/8, $0x8080808080808001
+DATA bytes1_1_1<>+8(SB)/8, $0x8080808080808001
+DATA bytes1_1_1<>+16(SB)/8, $0x8080808080808001
+DATA bytes1_1_1<>+24(SB)/8, $0x8080808080808001
+DATA bytes1_1_1<>+32(SB)/8, $0x8080808080808001
+DATA bytes1_1_1<>+40(SB)/8, $0x8080808080808001
+DATA bytes1_1_1<>+48(SB)/8, $0x8080808080808001
+DATA bytes1_1_1<>+56(SB)/8, $0x8080808080808001
+GLOBL bytes1_1_1<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_4_5<>+0(SB)/8, $0x8080808080808004
+DATA bytes1_4_5<>+8(SB)/8, $0x8080808080808005
+DATA bytes1_4_5<>+16(SB)/8, $0x8080808080808004
+DATA bytes1_4_5<>+24(SB)/8, $0x8080808080808005
+DATA bytes1_4_5<>+32(SB)/8, $0x8080808080808004
+DATA bytes1_4_5<>+40(SB)/8, $0x8080808080808005
+DATA bytes1_4_5<>+48(SB)/8, $0x8080808080808004
+DATA bytes1_4_5<>+56(SB)/8, $0x8080808080808005
+GLOBL bytes1_4_5<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_6_7<>+0(SB)/8, $0x8080808080808006
+DATA bytes1_6_7<>+8(SB)/8, $0x8080808080808007
+DATA bytes1_6_7<>+16(SB)/8, $0x8080808080808006
+DATA bytes1_6_7<>+24(SB)/8, $0x8080808080808007
+DATA bytes1_6_7<>+32(SB)/8, $0x8080808080808006
+DATA bytes1_6_7<>+40(SB)/8, $0x8080808080808007
+DATA bytes1_6_7<>+48(SB)/8, $0x8080808080808006
+DATA bytes1_6_7<>+56(SB)/8, $0x8080808080808007
+GLOBL bytes1_6_7<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_2_2<>+0(SB)/8, $0x8080808080808002
+DATA bytes1_2_2<>+8(SB)/8, $0x8080808080808002
+DATA bytes1_2_2<>+16(SB)/8, $0x8080808080808002
+DATA bytes1_2_2<>+24(SB)/8, $0x8080808080808002
+DATA bytes1_2_2<>+32(SB)/8, $0x8080808080808002
+DATA bytes1_2_2<>+40(SB)/8, $0x8080808080808002
+DATA bytes1_2_2<>+48(SB)/8, $0x8080808080808002
+DATA bytes1_2_2<>+56(SB)/8, $0x8080808080808002
+GLOBL bytes1_2_2<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_3_3<>+0(SB)/8, $0x8080808080808003
+DATA bytes1_3_3<>+8(SB)/8, $0x8080808080808003
+DATA bytes1_3_3<>+16(SB)/8, $0x8080808080808003
+DATA bytes1_3_3<>+24(SB)/8, $0x8080808080808003
+DATA bytes1_3_3<>+32(SB)/8, $0x8080808080808003
+DATA bytes1_3_3<>+40(SB)/8, $0x8080808080808003
+DATA bytes1_3_3<>+48(SB)/8, $0x8080808080808003
+DATA bytes1_3_3<>+56(SB)/8, $0x8080808080808003
+GLOBL bytes1_3_3<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_4_4<>+0(SB)/8, $0x8080808080808004
+DATA bytes1_4_4<>+8(SB)/8, $0x8080808080808004
+DATA bytes1_4_4<>+16(SB)/8, $0x8080808080808004
+DATA bytes1_4_4<>+24(SB)/8, $0x8080808080808004
+DATA bytes1_4_4<>+32(SB)/8, $0x8080808080808004
+DATA bytes1_4_4<>+40(SB)/8, $0x8080808080808004
+DATA bytes1_4_4<>+48(SB)/8, $0x8080808080808004
+DATA bytes1_4_4<>+56(SB)/8, $0x8080808080808004
+GLOBL bytes1_4_4<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_5_5<>+0(SB)/8, $0x8080808080808005
+DATA bytes1_5_5<>+8(SB)/8, $0x8080808080808005
+DATA bytes1_5_5<>+16(SB)/8, $0x8080808080808005
+DATA bytes1_5_5<>+24(SB)/8, $0x8080808080808005
+DATA bytes1_5_5<>+32(SB)/8, $0x8080808080808005
+DATA bytes1_5_5<>+40(SB)/8, $0x8080808080808005
+DATA bytes1_5_5<>+48(SB)/8, $0x8080808080808005
+DATA bytes1_5_5<>+56(SB)/8, $0x8080808080808005
+GLOBL bytes1_5_5<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_6_6<>+0(SB)/8, $0x8080808080808006
+DATA bytes1_6_6<>+8(SB)/8, $0x8080808080808006
+DATA bytes1_6_6<>+16(SB)/8, $0x8080808080808006
+DATA bytes1_6_6<>+24(SB)/8, $0x8080808080808006
+DATA bytes1_6_6<>+32(SB)/8, $0x8080808080808006
+DATA bytes1_6_6<>+40(SB)/8, $0x8080808080808006
+DATA bytes1_6_6<>+48(SB)/8, $0x8080808080808006
+DATA bytes1_6_6<>+56(SB)/8, $0x8080808080808006
+GLOBL bytes1_6_6<>(SB), RODATA|NOPTR, $64
+
+DATA bytes1_7_7<>+0(SB)/8, $0x8080808080808007
+DATA bytes1_7_7<>+8(SB)/8, $0x8080808080808007
+DATA bytes1_7_7<>+16(SB)/8, $0x8080808080808007
+DATA bytes1_7_7<>+24(SB)/8, $0x8080808080808007
+DATA bytes1_7_7<>+32(SB)/8, $0x8080808080808007
+DATA bytes1_7_7<>+40(SB)/8, $0x8080808080808007
+DATA bytes1_7_7<>+48(SB)/8, $0x8080808080808007
+DATA bytes1_7_7<>+56(SB)/8, $0x8080808080808007
+GLOBL bytes1_7_7<>(SB), RODATA|NOPTR, $64
+
+// func avx2DotIQ2_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ2_S(SB), NOSPLIT, $0-120
+	MOVQ  tile_base+0(FP), DX
+	MOVQ  stride+48(FP), AX
+	LEAQ  (AX)(AX*2), CX
+	LEAQ  ·iq2sGrid+0(SB), R10
+	MOVQ  ahead+112(FP), R9
+	MOVQ  w_base+24(FP), BX
+	ADDQ  BX, R9
+	MOVQ  dst_base+80(FP), R11
+	MOVQ  x_base+56(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  w_base+24(FP), R12
+	XORQ  R13, R13
+
+half:
+	MOVQ R12, SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ blocks+104(FP), BX
+
+block:
+	VPXOR          Y1, Y1, Y1
+	MOVWQZX        (SI)(CX*1), R14
+	MOVWQZX        (SI)(AX*2), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (SI)(AX*1), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (SI), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	VPINSRQ        $0x00, R14, X1, X1
+	MOVWQZX        (DI)(CX*1), R14
+	MOVWQZX        (DI)(AX*2), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (DI)(AX*1), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	MOVWQZX        (DI), R15
+	SHLQ           $0x10, R14
+	ORQ            R15, R14
+	VPINSRQ        $0x01, R14, X1, X1
+	VCVTPH2PS      X1, Y1
+	VPBROADCASTD   74(SI), Y2
+	VMOVD          74(SI), X3
+	VPINSRD        $0x01, 74(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 74(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 74(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          74(DI), X3
+	VPINSRD        $0x01, 74(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 74(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 74(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 256(DX)
+	VPSRLD         $0x04, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 576(DX)
+	VPSRLD         $0x08, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 896(DX)
+	VPSRLD         $0x0c, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 1216(DX)
+	VPSRLD         $0x10, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 1536(DX)
+	VPSRLD         $0x14, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 1856(DX)
+	VPSRLD         $0x18, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 2176(DX)
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 2496(DX)
+	VPBROADCASTD   78(SI), Y2
+	VMOVD          78(SI), X3
+	VPINSRD        $0x01, 78(SI)(AX*1), X3, X3
+	VPINSRD        $0x02, 78(SI)(AX*2), X3, X3
+	VPINSRD        $0x03, 78(SI)(CX*1), X3, X3
+	VINSERTI128    $0x00, X3, Y2, Y2
+	VMOVD          78(DI), X3
+	VPINSRD        $0x01, 78(DI)(AX*1), X3, X3
+	VPINSRD        $0x02, 78(DI)(AX*2), X3, X3
+	VPINSRD        $0x03, 78(DI)(CX*1), X3, X3
+	VINSERTI128    $0x01, X3, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 2816(DX)
+	VPSRLD         $0x04, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 3136(DX)
+	VPSRLD         $0x08, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 3456(DX)
+	VPSRLD         $0x0c, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 3776(DX)
+	VPSRLD         $0x10, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 4096(DX)
+	VPSRLD         $0x14, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 4416(DX)
+	VPSRLD         $0x18, Y2, Y3
+	VPAND          vector0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VADDPS         vector3f000000<>+0(SB), Y3, Y3
+	VMULPS         Y1, Y3, Y3
+	VMULPS         vector3e800000<>+0(SB), Y3, Y3
+	VMOVDQU        Y3, 4736(DX)
+	VPSRLD         $0x1c, Y2, Y2
+	VPAND          vector0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VADDPS         vector3f000000<>+0(SB), Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VMULPS         vector3e800000<>+0(SB), Y2, Y2
+	VMOVDQU        Y2, 5056(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	PREFETCHT0     (R9)
+	VPSHUFB        bytes1_0_0<>+0(SB), Y1, Y1
+	VPBROADCASTQ   2(SI), Y2
+	VPBROADCASTQ   2(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     64(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
+	VPSLLVQ        left8<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   34(SI), Y2
+	VPBROADCASTQ   34(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     128(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     192(R9)
+	VPSHUFB        bytes1_0_0<>+0(SB), Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*1), Y3
+	VPBROADCASTQ   2(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	PREFETCHT0     256(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
+	VPSLLVQ        left8<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   34(SI)(AX*1), Y3
+	VPBROADCASTQ   34(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	PREFETCHT0     320(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	PREFETCHT0     384(R9)
+	VPSHUFB        bytes1_0_0<>+0(SB), Y3, Y3
+	VPBROADCASTQ   2(SI)(AX*2), Y4
+	VPBROADCASTQ   2(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	PREFETCHT0     448(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
+	VPSLLVQ        left8<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   34(SI)(AX*2), Y4
+	VPBROADCASTQ   34(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	PREFETCHT0     512(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	PREFETCHT0     576(R9)
+	VPSHUFB        bytes1_0_0<>+0(SB), Y4, Y4
+	VPBROADCASTQ   2(SI)(CX*1), Y5
+	VPBROADCASTQ   2(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	PREFETCHT0     640(R9)
+	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
+	VPSLLVQ        left8<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   34(SI)(CX*1), Y5
+	VPBROADCASTQ   34(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 (R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   36(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, (DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_0_0<>+0(SB), Y1, Y1
+	VPBROADCASTQ   2(SI), Y2
+	VPBROADCASTQ   2(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_3<>+0(SB), Y2, Y2
+	VPSLLVQ        left4<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   34(SI), Y2
+	VPBROADCASTQ   34(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_3<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_0<>+0(SB), Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*1), Y3
+	VPBROADCASTQ   2(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_3<>+0(SB), Y3, Y3
+	VPSLLVQ        left4<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   34(SI)(AX*1), Y3
+	VPBROADCASTQ   34(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_3<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_0<>+0(SB), Y3, Y3
+	VPBROADCASTQ   2(SI)(AX*2), Y4
+	VPBROADCASTQ   2(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_3<>+0(SB), Y4, Y4
+	VPSLLVQ        left4<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   34(SI)(AX*2), Y4
+	VPBROADCASTQ   34(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_3<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_0<>+0(SB), Y4, Y4
+	VPBROADCASTQ   2(SI)(CX*1), Y5
+	VPBROADCASTQ   2(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y5
+	VPSLLVQ        left4<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   34(SI)(CX*1), Y5
+	VPBROADCASTQ   34(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 16(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   40(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 320(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_1_1<>+0(SB), Y1, Y1
+	VPBROADCASTQ   2(SI), Y2
+	VPBROADCASTQ   2(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_5<>+0(SB), Y2, Y2
+	VPSLLVQ        left8<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   34(SI), Y2
+	VPBROADCASTQ   34(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_5<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_1_1<>+0(SB), Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*1), Y3
+	VPBROADCASTQ   2(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_5<>+0(SB), Y3, Y3
+	VPSLLVQ        left8<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   34(SI)(AX*1), Y3
+	VPBROADCASTQ   34(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_5<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_1_1<>+0(SB), Y3, Y3
+	VPBROADCASTQ   2(SI)(AX*2), Y4
+	VPBROADCASTQ   2(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_5<>+0(SB), Y4, Y4
+	VPSLLVQ        left8<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   34(SI)(AX*2), Y4
+	VPBROADCASTQ   34(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_5<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_1_1<>+0(SB), Y4, Y4
+	VPBROADCASTQ   2(SI)(CX*1), Y5
+	VPBROADCASTQ   2(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5<>+0(SB), Y5, Y5
+	VPSLLVQ        left8<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   34(SI)(CX*1), Y5
+	VPBROADCASTQ   34(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 44(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   80(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 640(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_1_1<>+0(SB), Y1, Y1
+	VPBROADCASTQ   2(SI), Y2
+	VPBROADCASTQ   2(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_7<>+0(SB), Y2, Y2
+	VPSLLVQ        left4<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   34(SI), Y2
+	VPBROADCASTQ   34(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_7<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_1_1<>+0(SB), Y2, Y2
+	VPBROADCASTQ   2(SI)(AX*1), Y3
+	VPBROADCASTQ   2(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_7<>+0(SB), Y3, Y3
+	VPSLLVQ        left4<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   34(SI)(AX*1), Y3
+	VPBROADCASTQ   34(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_7<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_1_1<>+0(SB), Y3, Y3
+	VPBROADCASTQ   2(SI)(AX*2), Y4
+	VPBROADCASTQ   2(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_7<>+0(SB), Y4, Y4
+	VPSLLVQ        left4<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   34(SI)(AX*2), Y4
+	VPBROADCASTQ   34(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_7<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_1_1<>+0(SB), Y4, Y4
+	VPBROADCASTQ   2(SI)(CX*1), Y5
+	VPBROADCASTQ   2(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_7<>+0(SB), Y5, Y5
+	VPSLLVQ        left4<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   34(SI)(CX*1), Y5
+	VPBROADCASTQ   34(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_7<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 60(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   84(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 960(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_2_2<>+0(SB), Y1, Y1
+	VPBROADCASTQ   10(SI), Y2
+	VPBROADCASTQ   10(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
+	VPSLLVQ        left8<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   42(SI), Y2
+	VPBROADCASTQ   42(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_2<>+0(SB), Y2, Y2
+	VPBROADCASTQ   10(SI)(AX*1), Y3
+	VPBROADCASTQ   10(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
+	VPSLLVQ        left8<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   42(SI)(AX*1), Y3
+	VPBROADCASTQ   42(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_2<>+0(SB), Y3, Y3
+	VPBROADCASTQ   10(SI)(AX*2), Y4
+	VPBROADCASTQ   10(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
+	VPSLLVQ        left8<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   42(SI)(AX*2), Y4
+	VPBROADCASTQ   42(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_2<>+0(SB), Y4, Y4
+	VPBROADCASTQ   10(SI)(CX*1), Y5
+	VPBROADCASTQ   10(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
+	VPSLLVQ        left8<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   42(SI)(CX*1), Y5
+	VPBROADCASTQ   42(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 88(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   124(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1280(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_2_2<>+0(SB), Y1, Y1
+	VPBROADCASTQ   10(SI), Y2
+	VPBROADCASTQ   10(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_3<>+0(SB), Y2, Y2
+	VPSLLVQ        left4<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   42(SI), Y2
+	VPBROADCASTQ   42(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_3<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_2<>+0(SB), Y2, Y2
+	VPBROADCASTQ   10(SI)(AX*1), Y3
+	VPBROADCASTQ   10(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_3<>+0(SB), Y3, Y3
+	VPSLLVQ        left4<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   42(SI)(AX*1), Y3
+	VPBROADCASTQ   42(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_3<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_2<>+0(SB), Y3, Y3
+	VPBROADCASTQ   10(SI)(AX*2), Y4
+	VPBROADCASTQ   10(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_3<>+0(SB), Y4, Y4
+	VPSLLVQ        left4<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   42(SI)(AX*2), Y4
+	VPBROADCASTQ   42(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_3<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_2<>+0(SB), Y4, Y4
+	VPBROADCASTQ   10(SI)(CX*1), Y5
+	VPBROADCASTQ   10(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y5
+	VPSLLVQ        left4<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   42(SI)(CX*1), Y5
+	VPBROADCASTQ   42(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 104(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   128(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1600(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_3_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   10(SI), Y2
+	VPBROADCASTQ   10(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_5<>+0(SB), Y2, Y2
+	VPSLLVQ        left8<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   42(SI), Y2
+	VPBROADCASTQ   42(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_5<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_3_3<>+0(SB), Y2, Y2
+	VPBROADCASTQ   10(SI)(AX*1), Y3
+	VPBROADCASTQ   10(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_5<>+0(SB), Y3, Y3
+	VPSLLVQ        left8<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   42(SI)(AX*1), Y3
+	VPBROADCASTQ   42(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_5<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_3_3<>+0(SB), Y3, Y3
+	VPBROADCASTQ   10(SI)(AX*2), Y4
+	VPBROADCASTQ   10(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_5<>+0(SB), Y4, Y4
+	VPSLLVQ        left8<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   42(SI)(AX*2), Y4
+	VPBROADCASTQ   42(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_5<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_3_3<>+0(SB), Y4, Y4
+	VPBROADCASTQ   10(SI)(CX*1), Y5
+	VPBROADCASTQ   10(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5<>+0(SB), Y5, Y5
+	VPSLLVQ        left8<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   42(SI)(CX*1), Y5
+	VPBROADCASTQ   42(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 132(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   168(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 1920(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_3_3<>+0(SB), Y1, Y1
+	VPBROADCASTQ   10(SI), Y2
+	VPBROADCASTQ   10(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_7<>+0(SB), Y2, Y2
+	VPSLLVQ        left4<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   42(SI), Y2
+	VPBROADCASTQ   42(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_7<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_3_3<>+0(SB), Y2, Y2
+	VPBROADCASTQ   10(SI)(AX*1), Y3
+	VPBROADCASTQ   10(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_7<>+0(SB), Y3, Y3
+	VPSLLVQ        left4<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   42(SI)(AX*1), Y3
+	VPBROADCASTQ   42(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_7<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_3_3<>+0(SB), Y3, Y3
+	VPBROADCASTQ   10(SI)(AX*2), Y4
+	VPBROADCASTQ   10(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_7<>+0(SB), Y4, Y4
+	VPSLLVQ        left4<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   42(SI)(AX*2), Y4
+	VPBROADCASTQ   42(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_7<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_3_3<>+0(SB), Y4, Y4
+	VPBROADCASTQ   10(SI)(CX*1), Y5
+	VPBROADCASTQ   10(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_7<>+0(SB), Y5, Y5
+	VPSLLVQ        left4<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   42(SI)(CX*1), Y5
+	VPBROADCASTQ   42(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_7<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 148(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   172(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2240(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_4_4<>+0(SB), Y1, Y1
+	VPBROADCASTQ   18(SI), Y2
+	VPBROADCASTQ   18(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
+	VPSLLVQ        left8<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   50(SI), Y2
+	VPBROADCASTQ   50(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_4<>+0(SB), Y2, Y2
+	VPBROADCASTQ   18(SI)(AX*1), Y3
+	VPBROADCASTQ   18(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
+	VPSLLVQ        left8<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   50(SI)(AX*1), Y3
+	VPBROADCASTQ   50(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_4<>+0(SB), Y3, Y3
+	VPBROADCASTQ   18(SI)(AX*2), Y4
+	VPBROADCASTQ   18(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
+	VPSLLVQ        left8<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   50(SI)(AX*2), Y4
+	VPBROADCASTQ   50(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_4<>+0(SB), Y4, Y4
+	VPBROADCASTQ   18(SI)(CX*1), Y5
+	VPBROADCASTQ   18(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
+	VPSLLVQ        left8<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   50(SI)(CX*1), Y5
+	VPBROADCASTQ   50(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 176(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   212(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2560(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_4_4<>+0(SB), Y1, Y1
+	VPBROADCASTQ   18(SI), Y2
+	VPBROADCASTQ   18(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_3<>+0(SB), Y2, Y2
+	VPSLLVQ        left4<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   50(SI), Y2
+	VPBROADCASTQ   50(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_3<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_4<>+0(SB), Y2, Y2
+	VPBROADCASTQ   18(SI)(AX*1), Y3
+	VPBROADCASTQ   18(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_3<>+0(SB), Y3, Y3
+	VPSLLVQ        left4<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   50(SI)(AX*1), Y3
+	VPBROADCASTQ   50(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_3<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_4<>+0(SB), Y3, Y3
+	VPBROADCASTQ   18(SI)(AX*2), Y4
+	VPBROADCASTQ   18(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_3<>+0(SB), Y4, Y4
+	VPSLLVQ        left4<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   50(SI)(AX*2), Y4
+	VPBROADCASTQ   50(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_3<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_4<>+0(SB), Y4, Y4
+	VPBROADCASTQ   18(SI)(CX*1), Y5
+	VPBROADCASTQ   18(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y5
+	VPSLLVQ        left4<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   50(SI)(CX*1), Y5
+	VPBROADCASTQ   50(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 192(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   216(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 2880(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_5_5<>+0(SB), Y1, Y1
+	VPBROADCASTQ   18(SI), Y2
+	VPBROADCASTQ   18(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_5<>+0(SB), Y2, Y2
+	VPSLLVQ        left8<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   50(SI), Y2
+	VPBROADCASTQ   50(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_5<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_5_5<>+0(SB), Y2, Y2
+	VPBROADCASTQ   18(SI)(AX*1), Y3
+	VPBROADCASTQ   18(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_5<>+0(SB), Y3, Y3
+	VPSLLVQ        left8<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   50(SI)(AX*1), Y3
+	VPBROADCASTQ   50(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_5<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_5_5<>+0(SB), Y3, Y3
+	VPBROADCASTQ   18(SI)(AX*2), Y4
+	VPBROADCASTQ   18(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_5<>+0(SB), Y4, Y4
+	VPSLLVQ        left8<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   50(SI)(AX*2), Y4
+	VPBROADCASTQ   50(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_5<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_5_5<>+0(SB), Y4, Y4
+	VPBROADCASTQ   18(SI)(CX*1), Y5
+	VPBROADCASTQ   18(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5<>+0(SB), Y5, Y5
+	VPSLLVQ        left8<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   50(SI)(CX*1), Y5
+	VPBROADCASTQ   50(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 220(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   256(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3200(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_5_5<>+0(SB), Y1, Y1
+	VPBROADCASTQ   18(SI), Y2
+	VPBROADCASTQ   18(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_7<>+0(SB), Y2, Y2
+	VPSLLVQ        left4<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   50(SI), Y2
+	VPBROADCASTQ   50(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_7<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_5_5<>+0(SB), Y2, Y2
+	VPBROADCASTQ   18(SI)(AX*1), Y3
+	VPBROADCASTQ   18(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_7<>+0(SB), Y3, Y3
+	VPSLLVQ        left4<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   50(SI)(AX*1), Y3
+	VPBROADCASTQ   50(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_7<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_5_5<>+0(SB), Y3, Y3
+	VPBROADCASTQ   18(SI)(AX*2), Y4
+	VPBROADCASTQ   18(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_7<>+0(SB), Y4, Y4
+	VPSLLVQ        left4<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   50(SI)(AX*2), Y4
+	VPBROADCASTQ   50(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_7<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_5_5<>+0(SB), Y4, Y4
+	VPBROADCASTQ   18(SI)(CX*1), Y5
+	VPBROADCASTQ   18(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_7<>+0(SB), Y5, Y5
+	VPSLLVQ        left4<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   50(SI)(CX*1), Y5
+	VPBROADCASTQ   50(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_7<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 236(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   260(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3520(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_6_6<>+0(SB), Y1, Y1
+	VPBROADCASTQ   26(SI), Y2
+	VPBROADCASTQ   26(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
+	VPSLLVQ        left8<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   58(SI), Y2
+	VPBROADCASTQ   58(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_6<>+0(SB), Y2, Y2
+	VPBROADCASTQ   26(SI)(AX*1), Y3
+	VPBROADCASTQ   26(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
+	VPSLLVQ        left8<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   58(SI)(AX*1), Y3
+	VPBROADCASTQ   58(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_6<>+0(SB), Y3, Y3
+	VPBROADCASTQ   26(SI)(AX*2), Y4
+	VPBROADCASTQ   26(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
+	VPSLLVQ        left8<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   58(SI)(AX*2), Y4
+	VPBROADCASTQ   58(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_6<>+0(SB), Y4, Y4
+	VPBROADCASTQ   26(SI)(CX*1), Y5
+	VPBROADCASTQ   26(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
+	VPSLLVQ        left8<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   58(SI)(CX*1), Y5
+	VPBROADCASTQ   58(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 264(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   300(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 3840(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_6_6<>+0(SB), Y1, Y1
+	VPBROADCASTQ   26(SI), Y2
+	VPBROADCASTQ   26(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_3<>+0(SB), Y2, Y2
+	VPSLLVQ        left4<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   58(SI), Y2
+	VPBROADCASTQ   58(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_2_3<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_6<>+0(SB), Y2, Y2
+	VPBROADCASTQ   26(SI)(AX*1), Y3
+	VPBROADCASTQ   26(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_3<>+0(SB), Y3, Y3
+	VPSLLVQ        left4<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   58(SI)(AX*1), Y3
+	VPBROADCASTQ   58(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_2_3<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_6<>+0(SB), Y3, Y3
+	VPBROADCASTQ   26(SI)(AX*2), Y4
+	VPBROADCASTQ   26(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_3<>+0(SB), Y4, Y4
+	VPSLLVQ        left4<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   58(SI)(AX*2), Y4
+	VPBROADCASTQ   58(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_2_3<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_6<>+0(SB), Y4, Y4
+	VPBROADCASTQ   26(SI)(CX*1), Y5
+	VPBROADCASTQ   26(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y5
+	VPSLLVQ        left4<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   58(SI)(CX*1), Y5
+	VPBROADCASTQ   58(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 280(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   304(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4160(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_7_7<>+0(SB), Y1, Y1
+	VPBROADCASTQ   26(SI), Y2
+	VPBROADCASTQ   26(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_5<>+0(SB), Y2, Y2
+	VPSLLVQ        left8<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   58(SI), Y2
+	VPBROADCASTQ   58(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_4_5<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_7_7<>+0(SB), Y2, Y2
+	VPBROADCASTQ   26(SI)(AX*1), Y3
+	VPBROADCASTQ   26(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_5<>+0(SB), Y3, Y3
+	VPSLLVQ        left8<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   58(SI)(AX*1), Y3
+	VPBROADCASTQ   58(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_4_5<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_7_7<>+0(SB), Y3, Y3
+	VPBROADCASTQ   26(SI)(AX*2), Y4
+	VPBROADCASTQ   26(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_5<>+0(SB), Y4, Y4
+	VPSLLVQ        left8<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   58(SI)(AX*2), Y4
+	VPBROADCASTQ   58(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_4_5<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_7_7<>+0(SB), Y4, Y4
+	VPBROADCASTQ   26(SI)(CX*1), Y5
+	VPBROADCASTQ   26(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5<>+0(SB), Y5, Y5
+	VPSLLVQ        left8<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   58(SI)(CX*1), Y5
+	VPBROADCASTQ   58(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_4_5<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 308(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   344(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4480(DX)
+	VPBROADCASTQ   66(SI), Y1
+	VPBROADCASTQ   66(DI), Y2
+	VPBLENDD       $0xf0, Y2, Y1, Y1
+	VPSHUFB        bytes1_7_7<>+0(SB), Y1, Y1
+	VPBROADCASTQ   26(SI), Y2
+	VPBROADCASTQ   26(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_7<>+0(SB), Y2, Y2
+	VPSLLVQ        left4<>+0(SB), Y1, Y1
+	VPAND          long300<>+0(SB), Y1, Y1
+	VPOR           Y1, Y2, Y2
+	VMOVDQU        vectorffffffff<>+0(SB), Y3
+	VMOVDQA        Y2, Y1
+	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPBROADCASTQ   58(SI), Y2
+	VPBROADCASTQ   58(DI), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_6_7<>+0(SB), Y2, Y2
+	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
+	VPAND          bits<>+0(SB), Y2, Y2
+	VPCMPEQB       bits<>+0(SB), Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPAND          vector56565656<>+0(SB), Y2, Y3
+	VPADDB         Y3, Y1, Y1
+	VPSUBB         Y2, Y1, Y1
+	VPBROADCASTQ   66(SI)(AX*1), Y2
+	VPBROADCASTQ   66(DI)(AX*1), Y3
+	VPBLENDD       $0xf0, Y3, Y2, Y2
+	VPSHUFB        bytes1_7_7<>+0(SB), Y2, Y2
+	VPBROADCASTQ   26(SI)(AX*1), Y3
+	VPBROADCASTQ   26(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_7<>+0(SB), Y3, Y3
+	VPSLLVQ        left4<>+0(SB), Y2, Y2
+	VPAND          long300<>+0(SB), Y2, Y2
+	VPOR           Y2, Y3, Y3
+	VMOVDQU        vectorffffffff<>+0(SB), Y4
+	VMOVDQA        Y3, Y2
+	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPBROADCASTQ   58(SI)(AX*1), Y3
+	VPBROADCASTQ   58(DI)(AX*1), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_6_7<>+0(SB), Y3, Y3
+	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
+	VPAND          bits<>+0(SB), Y3, Y3
+	VPCMPEQB       bits<>+0(SB), Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VPAND          vector56565656<>+0(SB), Y3, Y4
+	VPADDB         Y4, Y2, Y2
+	VPSUBB         Y3, Y2, Y2
+	VPBROADCASTQ   66(SI)(AX*2), Y3
+	VPBROADCASTQ   66(DI)(AX*2), Y4
+	VPBLENDD       $0xf0, Y4, Y3, Y3
+	VPSHUFB        bytes1_7_7<>+0(SB), Y3, Y3
+	VPBROADCASTQ   26(SI)(AX*2), Y4
+	VPBROADCASTQ   26(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_7<>+0(SB), Y4, Y4
+	VPSLLVQ        left4<>+0(SB), Y3, Y3
+	VPAND          long300<>+0(SB), Y3, Y3
+	VPOR           Y3, Y4, Y4
+	VMOVDQU        vectorffffffff<>+0(SB), Y5
+	VMOVDQA        Y4, Y3
+	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPBROADCASTQ   58(SI)(AX*2), Y4
+	VPBROADCASTQ   58(DI)(AX*2), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_6_7<>+0(SB), Y4, Y4
+	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
+	VPAND          bits<>+0(SB), Y4, Y4
+	VPCMPEQB       bits<>+0(SB), Y4, Y4
+	VPXOR          Y4, Y3, Y3
+	VPAND          vector56565656<>+0(SB), Y4, Y5
+	VPADDB         Y5, Y3, Y3
+	VPSUBB         Y4, Y3, Y3
+	VPBROADCASTQ   66(SI)(CX*1), Y4
+	VPBROADCASTQ   66(DI)(CX*1), Y5
+	VPBLENDD       $0xf0, Y5, Y4, Y4
+	VPSHUFB        bytes1_7_7<>+0(SB), Y4, Y4
+	VPBROADCASTQ   26(SI)(CX*1), Y5
+	VPBROADCASTQ   26(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_7<>+0(SB), Y5, Y5
+	VPSLLVQ        left4<>+0(SB), Y4, Y4
+	VPAND          long300<>+0(SB), Y4, Y4
+	VPOR           Y4, Y5, Y5
+	VMOVDQU        vectorffffffff<>+0(SB), Y6
+	VMOVDQA        Y5, Y4
+	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPBROADCASTQ   58(SI)(CX*1), Y5
+	VPBROADCASTQ   58(DI)(CX*1), Y6
+	VPBLENDD       $0xf0, Y6, Y5, Y5
+	VPSHUFB        bytes1_6_7<>+0(SB), Y5, Y5
+	VPSHUFB        eight0_8<>+0(SB), Y5, Y5
+	VPAND          bits<>+0(SB), Y5, Y5
+	VPCMPEQB       bits<>+0(SB), Y5, Y5
+	VPXOR          Y5, Y4, Y4
+	VPAND          vector56565656<>+0(SB), Y5, Y6
+	VPADDB         Y6, Y4, Y4
+	VPSUBB         Y5, Y4, Y4
+	VBROADCASTI128 324(R8), Y5
+	VPMADDUBSW     Y5, Y1, Y1
+	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y5, Y2, Y2
+	VPMADDWD       vector00010001<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y3, Y3
+	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
+	VPMADDUBSW     Y5, Y4, Y4
+	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y1, Y5, Y5
+	VPUNPCKLDQ     Y4, Y3, Y1
+	VPUNPCKHDQ     Y4, Y3, Y2
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKHQDQ    Y1, Y5, Y2
+	VPUNPCKLQDQ    Y1, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPBROADCASTD   348(R8), Y1
+	VPADDD         Y1, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMOVDQU        Y5, 4800(DX)
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         256(DX), Y1, Y1
+	VFMADD231PS    (DX), Y1, Y0
+	VBROADCASTSS   32(R8), Y1
+	VMULPS         576(DX), Y1, Y1
+	VFMADD231PS    320(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VMULPS         896(DX), Y1, Y1
+	VFMADD231PS    640(DX), Y1, Y0
+	VBROADCASTSS   76(R8), Y1
+	VMULPS         1216(DX), Y1, Y1
+	VFMADD231PS    960(DX), Y1, Y0
+	VBROADCASTSS   120(R8), Y1
+	VMULPS         1536(DX), Y1, Y1
+	VFMADD231PS    1280(DX), Y1, Y0
+	VBROADCASTSS   120(R8), Y1
+	VMULPS         1856(DX), Y1, Y1
+	VFMADD231PS    1600(DX), Y1, Y0
+	VBROADCASTSS   164(R8), Y1
+	VMULPS         2176(DX), Y1, Y1
+	VFMADD231PS    1920(DX), Y1, Y0
+	VBROADCASTSS   164(R8), Y1
+	VMULPS         2496(DX), Y1, Y1
+	VFMADD231PS    2240(DX), Y1, Y0
+	VBROADCASTSS   208(R8), Y1
+	VMULPS         2816(DX), Y1, Y1
+	VFMADD231PS    2560(DX), Y1, Y0
+	VBROADCASTSS   208(R8), Y1
+	VMULPS         3136(DX), Y1, Y1
+	VFMADD231PS    2880(DX), Y1, Y0
+	VBROADCASTSS   252(R8), Y1
+	VMULPS         3456(DX), Y1, Y1
+	VFMADD231PS    3200(DX), Y1, Y0
+	VBROADCASTSS   252(R8), Y1
+	VMULPS         3776(DX), Y1, Y1
+	VFMADD231PS    3520(DX), Y1, Y0
+	VBROADCASTSS   296(R8), Y1
+	VMULPS         4096(DX), Y1, Y1
+	VFMADD231PS    3840(DX), Y1, Y0
+	VBROADCASTSS   296(R8), Y1
+	VMULPS         4416(DX), Y1, Y1
+	VFMADD231PS    4160(DX), Y1, Y0
+	VBROADCASTSS   340(R8), Y1
+	VMULPS         4736(DX), Y1, Y1
+	VFMADD231PS    4480(DX), Y1, Y0
+	VBROADCASTSS   340(R8), Y1
+	VMULPS         5056(DX), Y1, Y1
+	VFMADD231PS    4800(DX), Y1, Y0
+	ADDQ           $0x00000160, R8
+	ADDQ           $0x00000290, R9
+	ADDQ           $0x00000052, SI
+	ADDQ           $0x00000052, DI
+	DECQ           BX
+	JNZ            block
+	VMOVUPS        Y0, (R11)
+	ADDQ           $0x20, R11
+	MOVQ           x_base+56(FP), R8
+	VPXOR          Y0, Y0, Y0
+	LEAQ           (R12)(AX*8), R12
+	XORQ           $0x01, R13
+	JNZ            half
+	VZEROUPPER
+	RET
+
 // func avx2UnpackMXFP4(tile []byte, w []byte, stride int, blocks int)
 // Requires: AVX, AVX2
 TEXT ·avx2UnpackMXFP4(SB), NOSPLIT, $0-64
@@ -15765,7 +33389,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y0, Y0, Y0
+	VPBROADCASTD   (SI), Y0
 	VMOVD          (SI), X1
 	VPINSRD        $0x01, (SI)(AX*1), X1, X1
 	VPINSRD        $0x02, (SI)(AX*2), X1, X1
@@ -15861,16 +33485,6 @@ DATA mxfp4Levels<>+48(SB)/8, $0x181412100f0e0d0c
 DATA mxfp4Levels<>+56(SB)/8, $0x00040608090a0b0c
 GLOBL mxfp4Levels<>(SB), RODATA|NOPTR, $64
 
-DATA vector00000001<>+0(SB)/8, $0x0000000100000001
-DATA vector00000001<>+8(SB)/8, $0x0000000100000001
-DATA vector00000001<>+16(SB)/8, $0x0000000100000001
-DATA vector00000001<>+24(SB)/8, $0x0000000100000001
-DATA vector00000001<>+32(SB)/8, $0x0000000100000001
-DATA vector00000001<>+40(SB)/8, $0x0000000100000001
-DATA vector00000001<>+48(SB)/8, $0x0000000100000001
-DATA vector00000001<>+56(SB)/8, $0x0000000100000001
-GLOBL vector00000001<>(SB), RODATA|NOPTR, $64
-
 DATA vector00200000<>+0(SB)/8, $0x0020000000200000
 DATA vector00200000<>+8(SB)/8, $0x0020000000200000
 DATA vector00200000<>+16(SB)/8, $0x0020000000200000
@@ -15902,7 +33516,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   (SI), Y1
 	VMOVD          (SI), X2
 	VPINSRD        $0x01, (SI)(AX*1), X2, X2
 	VPINSRD        $0x02, (SI)(AX*2), X2, X2
@@ -16027,7 +33641,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y0, Y0, Y0
+	VPBROADCASTD   14(SI), Y0
 	VMOVD          14(SI), X1
 	VPINSRD        $0x01, 14(SI)(AX*1), X1, X1
 	VPINSRD        $0x02, 14(SI)(AX*2), X1, X1
@@ -16222,7 +33836,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   14(SI), Y1
 	VMOVD          14(SI), X2
 	VPINSRD        $0x01, 14(SI)(AX*1), X2, X2
 	VPINSRD        $0x02, 14(SI)(AX*2), X2, X2
@@ -16391,7 +34005,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y0, Y0, Y0
+	VPBROADCASTD   13(SI), Y0
 	VMOVD          13(SI), X1
 	VPINSRD        $0x01, 13(SI)(AX*1), X1, X1
 	VPINSRD        $0x02, 13(SI)(AX*2), X1, X1
@@ -16507,7 +34121,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   13(SI), Y1
 	VMOVD          13(SI), X2
 	VPINSRD        $0x01, 13(SI)(AX*1), X2, X2
 	VPINSRD        $0x02, 13(SI)(AX*2), X2, X2
@@ -16641,7 +34255,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR        Y0, Y0, Y0
+	VPBROADCASTD 6(SI), Y0
 	VMOVD        6(SI), X1
 	VPINSRD      $0x01, 6(SI)(AX*1), X1, X1
 	VPINSRD      $0x02, 6(SI)(AX*2), X1, X1
@@ -16940,7 +34554,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   6(SI), Y1
 	VMOVD          6(SI), X2
 	VPINSRD        $0x01, 6(SI)(AX*1), X2, X2
 	VPINSRD        $0x02, 6(SI)(AX*2), X2, X2
@@ -16992,9 +34606,11 @@ block:
 	VPBROADCASTQ   (SI), Y1
 	VPBROADCASTQ   (DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
+	PREFETCHT0     (R9)
 	VPBROADCASTQ   (SI)(AX*1), Y2
 	VPBROADCASTQ   (DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     64(R9)
 	VPBROADCASTQ   (SI)(AX*2), Y3
 	VPBROADCASTQ   (DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -17172,8 +34788,6 @@ block:
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
 	ADDQ           $0x0000002c, R8
-	PREFETCHT0     (R9)
-	PREFETCHT0     64(R9)
 	ADDQ           $0x00000050, R9
 	ADDQ           $0x0000000a, SI
 	ADDQ           $0x0000000a, DI
@@ -17204,7 +34818,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR        Y0, Y0, Y0
+	VPBROADCASTD 10(SI), Y0
 	VMOVD        10(SI), X1
 	VPINSRD      $0x01, 10(SI)(AX*1), X1, X1
 	VPINSRD      $0x02, 10(SI)(AX*2), X1, X1
@@ -17515,7 +35129,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   10(SI), Y1
 	VMOVD          10(SI), X2
 	VPINSRD        $0x01, 10(SI)(AX*1), X2, X2
 	VPINSRD        $0x02, 10(SI)(AX*2), X2, X2
@@ -17567,9 +35181,11 @@ block:
 	VPBROADCASTQ   (SI), Y1
 	VPBROADCASTQ   (DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
+	PREFETCHT0     (R9)
 	VPBROADCASTQ   (SI)(AX*1), Y2
 	VPBROADCASTQ   (DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
+	PREFETCHT0     64(R9)
 	VPBROADCASTQ   (SI)(AX*2), Y3
 	VPBROADCASTQ   (DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -17759,8 +35375,6 @@ block:
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
 	ADDQ           $0x0000002c, R8
-	PREFETCHT0     (R9)
-	PREFETCHT0     64(R9)
 	ADDQ           $0x00000070, R9
 	ADDQ           $0x0000000e, SI
 	ADDQ           $0x0000000e, DI
@@ -17791,7 +35405,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y0, Y0, Y0
+	VPBROADCASTD   22(SI), Y0
 	VMOVD          22(SI), X1
 	VPINSRD        $0x01, 22(SI)(AX*1), X1, X1
 	VPINSRD        $0x02, 22(SI)(AX*2), X1, X1
@@ -18131,16 +35745,6 @@ DATA vector003f0000<>+48(SB)/8, $0x003f0000003f0000
 DATA vector003f0000<>+56(SB)/8, $0x003f0000003f0000
 GLOBL vector003f0000<>(SB), RODATA|NOPTR, $64
 
-DATA vector3f000000<>+0(SB)/8, $0x3f0000003f000000
-DATA vector3f000000<>+8(SB)/8, $0x3f0000003f000000
-DATA vector3f000000<>+16(SB)/8, $0x3f0000003f000000
-DATA vector3f000000<>+24(SB)/8, $0x3f0000003f000000
-DATA vector3f000000<>+32(SB)/8, $0x3f0000003f000000
-DATA vector3f000000<>+40(SB)/8, $0x3f0000003f000000
-DATA vector3f000000<>+48(SB)/8, $0x3f0000003f000000
-DATA vector3f000000<>+56(SB)/8, $0x3f0000003f000000
-GLOBL vector3f000000<>(SB), RODATA|NOPTR, $64
-
 DATA spreadFP6Low<>+0(SB)/8, $0x8005040380020100
 DATA spreadFP6Low<>+8(SB)/8, $0x800b0a0980080706
 DATA spreadFP6Low<>+16(SB)/8, $0x8005040380020100
@@ -18212,7 +35816,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   22(SI), Y1
 	VMOVD          22(SI), X2
 	VPINSRD        $0x01, 22(SI)(AX*1), X2, X2
 	VPINSRD        $0x02, 22(SI)(AX*2), X2, X2
@@ -18570,7 +36174,7 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y0, Y0, Y0
+	VPBROADCASTD   29(SI), Y0
 	VMOVD          29(SI), X1
 	VPINSRD        $0x01, 29(SI)(AX*1), X1, X1
 	VPINSRD        $0x02, 29(SI)(AX*2), X1, X1
@@ -18682,7 +36286,7 @@ half:
 	MOVQ blocks+104(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
+	VPBROADCASTD   29(SI), Y1
 	VMOVD          29(SI), X2
 	VPINSRD        $0x01, 29(SI)(AX*1), X2, X2
 	VPINSRD        $0x02, 29(SI)(AX*2), X2, X2

@@ -204,6 +204,46 @@ func avx512UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx512DotIQ4_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
+// avx512UnpackIQ3_S makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackIQ3_S(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotIQ3_S multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ3_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackIQ2_XXS makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackIQ2_XXS(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotIQ2_XXS multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ2_XXS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackIQ2_XS makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackIQ2_XS(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotIQ2_XS multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ2_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512UnpackIQ2_S makes a tile of 16 rows of that type: see unpackGeneric.
+//
+//go:noescape
+func avx512UnpackIQ2_S(tile []byte, w []byte, stride int, blocks int)
+
+// avx512DotIQ2_S multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ2_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
 // avx512UnpackMXFP4 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape

@@ -44,44 +44,42 @@ func levels(u []uint8, src []byte, table *[16]uint8) {
 }
 
 func decodeIQ3_S(u []uint8, s, _ []float32, src []byte) {
-	d, grid := half(src), iq3sGrid()
+	d := half(src)
 	for g := range s {
 		s[g] = d * float32(1+2*int32(src[106+g/2]>>(g&1*4)&15))
 	}
 	for i := range 64 {
 		index := uint(src[2+i]) | uint(src[66+i/8]>>(i&7)&1)<<8
-		le.PutUint32(u[4*i:], grid[index])
+		le.PutUint32(u[4*i:], iq3sGrid[index])
 		flip(u[4*i:][:4], src[74+i/2]>>(i&1*4), 30)
 	}
 }
 
 func decodeIQ2_XXS(u []uint8, s, _ []float32, src []byte) {
-	d, grid := half(src), iq2xxsGrid()
+	d := half(src)
 	for g := range s {
 		group := src[2+8*g:][:8]
 		w := le.Uint32(group[4:])
 		s[g] = d * (0.5 + float32(w>>28)) * 0.25
 		for i, index := range group[:4] {
-			point(u[32*g+8*i:], grid[index], evenSigns(uint8(w>>(7*i))))
+			point(u[32*g+8*i:], iq2xxsGrid[index], evenSigns(uint8(w>>(7*i))))
 		}
 	}
 }
 
 func decodeIQ2_XS(u []uint8, s, _ []float32, src []byte) {
-	grid := iq2xsGrid()
 	scalesIQ2(s, half(src), src[66:])
 	for i := range 32 {
 		w := le.Uint16(src[2+2*i:])
-		point(u[8*i:], grid[w&511], evenSigns(uint8(w>>9)))
+		point(u[8*i:], iq2xsGrid[w&511], evenSigns(uint8(w>>9)))
 	}
 }
 
 func decodeIQ2_S(u []uint8, s, _ []float32, src []byte) {
-	grid := iq2sGrid()
 	scalesIQ2(s, half(src), src[74:])
 	for i := range 32 {
 		index := uint(src[2+i]) | uint(src[66+i/4]>>(i&3*2)&3)<<8
-		point(u[8*i:], grid[index], src[34+i])
+		point(u[8*i:], iq2sGrid[index], src[34+i])
 	}
 }
 
@@ -122,63 +120,45 @@ func halfE8M0(e byte) float32 {
 }
 
 // The codebooks with the bias added, one point an entry, first element lowest.
+// They are empty until loadCodebooks. Assembly reads them.
 var (
-	iq3sGrid   = sync.OnceValue(makeIQ3S)
-	iq2xxsGrid = sync.OnceValue(makeIQ2XXS)
-	iq2xsGrid  = sync.OnceValue(makeIQ2XS)
-	iq2sGrid   = sync.OnceValue(makeIQ2S)
+	iq3sGrid   [512]uint32
+	iq2xxsGrid [256]uint64
+	iq2xsGrid  [512]uint64
+	iq2sGrid   [1024]uint64
 )
 
-// The codebooks are read by dequantizing blocks that scale by one.
-
-func makeIQ3S() *[512]uint32 {
-	grid := new([512]uint32)
-	for i := range grid {
-		block := make([]byte, 110)
-		le.PutUint16(block, 0x3c00) // 1
+// loadCodebooks reads the codebooks by dequantizing blocks that scale by one.
+var loadCodebooks = sync.OnceFunc(func() {
+	const one, eight = 0x3c00, 0x4800 // f16; the scale of iq2 is half a quarter of d
+	var block [256]byte
+	for i := range iq3sGrid {
+		le.PutUint16(block[:], one)
 		block[2], block[66] = byte(i), byte(i>>8)
-		grid[i] = uint32(biased(tensor.IQ3_S, block, 4, 15))
+		iq3sGrid[i] = uint32(biased(tensor.IQ3_S, block[:], 4, 15))
 	}
-	return grid
-}
-
-func makeIQ2XXS() *[256]uint64 {
-	grid := new([256]uint64)
-	for i := range grid {
-		block := make([]byte, 66)
-		le.PutUint16(block, 0x4800) // 8, times 0.5/4
-		block[2] = byte(i)
-		grid[i] = biased(tensor.IQ2_XXS, block, 8, 43)
+	clear(block[:])
+	le.PutUint16(block[:], eight)
+	for i := range iq2sGrid {
+		block[2], block[66] = byte(i), byte(i>>8)
+		iq2sGrid[i] = biased(tensor.IQ2_S, block[:], 8, 43)
 	}
-	return grid
-}
-
-func makeIQ2XS() *[512]uint64 {
-	grid := new([512]uint64)
-	for i := range grid {
-		block := make([]byte, 74)
-		le.PutUint16(block, 0x4800)
+	block[66] = 0
+	for i := range iq2xsGrid {
 		le.PutUint16(block[2:], uint16(i))
-		grid[i] = biased(tensor.IQ2_XS, block, 8, 43)
+		iq2xsGrid[i] = biased(tensor.IQ2_XS, block[:], 8, 43)
 	}
-	return grid
-}
-
-func makeIQ2S() *[1024]uint64 {
-	grid := new([1024]uint64)
-	for i := range grid {
-		block := make([]byte, 82)
-		le.PutUint16(block, 0x4800)
-		block[2], block[66] = byte(i), byte(i>>8)
-		grid[i] = biased(tensor.IQ2_S, block, 8, 43)
+	block[3] = 0
+	for i := range iq2xxsGrid {
+		block[2] = byte(i)
+		iq2xxsGrid[i] = biased(tensor.IQ2_XXS, block[:], 8, 43)
 	}
-	return grid
-}
+})
 
 // biased packs the first n elements of a block with a bias.
 func biased(t tensor.Type, block []byte, n int, bias float32) (p uint64) {
 	var x [256]float32
-	tensor.Dequantize(t, x[:], block)
+	tensor.Dequantize(t, x[:], block[:t.BlockBytes()])
 	for i, v := range x[:n] {
 		p |= uint64(v+bias) << (8 * i)
 	}

@@ -148,6 +148,10 @@ func at(list []int32, i int) int {
 // integer multiplies quantized weights, a panel of rows after the other.
 func (p *product) integer(scratch []byte) {
 	f := p.format
+	switch p.t {
+	case tensor.IQ3_S, tensor.IQ2_XXS, tensor.IQ2_XS, tensor.IQ2_S:
+		loadCodebooks()
+	}
 	cols, scratch := takeColumns(scratch)
 	tail, scratch := take(scratch, tileRows*f.fileBytes(p.t, chunk))
 	tiles, _ := take(scratch, panelTiles*f.tileBytes(p.t, chunk))

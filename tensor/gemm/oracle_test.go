@@ -11,6 +11,7 @@ import (
 
 // The decoders give the levels and scales that tensor.Dequantize multiplies.
 func TestDecodersAgreeWithDequantize(t *testing.T) {
+	loadCodebooks()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for typ, f := range formats {
 		size := typ.BlockSize()

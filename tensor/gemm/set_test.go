@@ -37,6 +37,7 @@ func with(s *Set, f func() []float32) []float32 {
 
 // Every set unpacks tiles to the same bytes.
 func TestTilesAreIdentical(t *testing.T) {
+	loadCodebooks()
 	rng := rand.New(rand.NewPCG(7, 8))
 	forSets(t, func(t *testing.T, s *Set) {
 		for typ, f := range formats {

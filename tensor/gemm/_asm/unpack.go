@@ -53,6 +53,10 @@ var quantized = []struct {
 	{"Q6_K", form{16, 63, false}, 256, 210, true, unpackQ6_K},
 	{"IQ4_NL", form{32, 255, false}, 32, 18, true, unpackIQ4_NL},
 	{"IQ4_XS", form{32, 255, false}, 256, 136, true, unpackIQ4_XS},
+	{"IQ3_S", form{32, 31, false}, 256, 110, true, unpackIQ3_S},
+	{"IQ2_XXS", form{32, 127, false}, 256, 66, true, unpackIQ2_XXS},
+	{"IQ2_XS", form{16, 127, false}, 256, 74, true, unpackIQ2_XS},
+	{"IQ2_S", form{16, 127, false}, 256, 82, true, unpackIQ2_S},
 	{"MXFP4", form{32, 31, false}, 32, 17, true, unpackMXFP4},
 	{"Q4_0_ROCMFP4", form{16, 31, false}, 32, 18, true, unpackROCmFP4},
 	{"Q4_0_ROCMFP4_FAST", form{32, 31, false}, 32, 17, true, unpackROCmFP4Fast},
@@ -161,18 +165,27 @@ func (u *unpacker) pieces(offset int) (rows [4]VecVirtual) {
 // pieces64 is pieces for 8 bytes, twice.
 func (u *unpacker) pieces64(offset int) (rows [4]VecVirtual) {
 	for i := range rows {
-		rows[i] = v.reg()
-		for lane := range v.rows() / 4 {
-			v.insert64(lane, u.at(4*lane+i, offset), rows[i])
-		}
+		rows[i] = u.piece64(offset, i)
 	}
 	return rows
+}
+
+// piece64 is vector i of pieces64.
+func (u *unpacker) piece64(offset, i int) VecVirtual {
+	r := v.reg()
+	for lane := range v.rows() / 4 {
+		v.insert64(lane, u.at(4*lane+i, offset), r)
+	}
+	if u.dot != nil {
+		u.dot.prefetch(u.dot.prefetched + 2*v.rows()*5/4/4)
+	}
+	return r
 }
 
 // word returns the 32-bit word at an offset of the block of each row.
 func (u *unpacker) word(offset int) VecVirtual {
 	r := v.reg()
-	v.zero(r)
+	VPBROADCASTD(u.at(0, offset), r) // a register without history
 	for lane := range v.rows() / 4 {
 		t := XMM()
 		VMOVD(u.at(4*lane, offset), t)

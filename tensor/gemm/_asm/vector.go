@@ -36,6 +36,12 @@ type vector interface {
 	addWhere(flags VecVirtual, bits, value Op, dst VecVirtual)
 	// negateWhere subtracts the bytes of dst from value there.
 	negateWhere(flags VecVirtual, bits, value Op, dst VecVirtual)
+	// beginGather comes once before a gather in a function.
+	beginGather()
+	// gather32 loads the words that src has the numbers of, gather64 double
+	// words.
+	gather32(table GPVirtual, src, dst VecVirtual)
+	gather64(table GPVirtual, src, dst VecVirtual)
 	// shuffle is a VPSHUFB by a constant.
 	shuffle(src VecVirtual, index Op, dst VecVirtual)
 	// repeat loads 128 bits into every lane of 128 bits.
@@ -120,14 +126,36 @@ var data = map[string]Mem{}
 
 type avx512 struct{}
 
-func (avx512) name() string                                     { return "avx512" }
-func (avx512) rows() int                                        { return 16 }
-func (avx512) reg() VecVirtual                                  { return ZMM() }
-func (avx512) load(m Mem, dst VecVirtual)                       { VMOVDQU32(m, dst) }
-func (avx512) store(src VecVirtual, m Mem)                      { VMOVDQU32(src, m) }
-func (avx512) zero(dst VecVirtual)                              { VPXORD(dst, dst, dst) }
-func (avx512) and(a, b Op, dst VecVirtual)                      { VPANDD(a, b, dst) }
-func (avx512) andNot(a, b Op, dst VecVirtual)                   { VPANDND(b, a, dst) }
+func (avx512) name() string                   { return "avx512" }
+func (avx512) rows() int                      { return 16 }
+func (avx512) reg() VecVirtual                { return ZMM() }
+func (avx512) load(m Mem, dst VecVirtual)     { VMOVDQU32(m, dst) }
+func (avx512) store(src VecVirtual, m Mem)    { VMOVDQU32(src, m) }
+func (avx512) zero(dst VecVirtual)            { VPXORD(dst, dst, dst) }
+func (avx512) and(a, b Op, dst VecVirtual)    { VPANDD(a, b, dst) }
+func (avx512) andNot(a, b Op, dst VecVirtual) { VPANDND(b, a, dst) }
+// allLanes selects all lanes of a gather, which clears its mask.
+var allLanes OpmaskVirtual
+
+func (avx512) beginGather() {
+	allLanes = K()
+	KXNORW(allLanes, allLanes, allLanes)
+}
+
+func (avx512) gather32(table GPVirtual, src, dst VecVirtual) {
+	k := K()
+	KMOVW(allLanes, k)
+	VMOVDQA32(src, dst)
+	VPGATHERDD(Mem{Base: table, Index: src, Scale: 4}, k, dst)
+}
+
+func (avx512) gather64(table GPVirtual, src, dst VecVirtual) {
+	k := K()
+	KMOVW(allLanes, k)
+	VMOVDQA32(src, dst)
+	VPGATHERQQ(Mem{Base: table, Index: src, Scale: 8}, k, dst)
+}
+
 func (avx512) shuffle(src VecVirtual, index Op, dst VecVirtual) { VPSHUFB(index, src, dst) }
 func (avx512) or(a, b Op, dst VecVirtual)                       { VPORD(a, b, dst) }
 func (avx512) xor(a, b Op, dst VecVirtual)                      { VPXORD(a, b, dst) }
@@ -193,14 +221,28 @@ func (avx512) halves(at func(row int) Mem, dst VecVirtual) {
 
 type avx2 struct{}
 
-func (avx2) name() string                                     { return "avx2" }
-func (avx2) rows() int                                        { return 8 }
-func (avx2) reg() VecVirtual                                  { return YMM() }
-func (avx2) load(m Mem, dst VecVirtual)                       { VMOVDQU(m, dst) }
-func (avx2) store(src VecVirtual, m Mem)                      { VMOVDQU(src, m) }
-func (avx2) zero(dst VecVirtual)                              { VPXOR(dst, dst, dst) }
-func (avx2) and(a, b Op, dst VecVirtual)                      { VPAND(a, b, dst) }
-func (avx2) andNot(a, b Op, dst VecVirtual)                   { VPANDN(b, a, dst) }
+func (avx2) name() string                   { return "avx2" }
+func (avx2) rows() int                      { return 8 }
+func (avx2) reg() VecVirtual                { return YMM() }
+func (avx2) load(m Mem, dst VecVirtual)     { VMOVDQU(m, dst) }
+func (avx2) store(src VecVirtual, m Mem)    { VMOVDQU(src, m) }
+func (avx2) zero(dst VecVirtual)            { VPXOR(dst, dst, dst) }
+func (avx2) and(a, b Op, dst VecVirtual)    { VPAND(a, b, dst) }
+func (avx2) andNot(a, b Op, dst VecVirtual) { VPANDN(b, a, dst) }
+func (avx2) beginGather() {}
+
+func (avx2) gather32(table GPVirtual, src, dst VecVirtual) {
+	mask := inRegister(constant(1<<32 - 1))
+	VMOVDQA(src, dst)
+	VPGATHERDD(mask, Mem{Base: table, Index: src, Scale: 4}, dst)
+}
+
+func (avx2) gather64(table GPVirtual, src, dst VecVirtual) {
+	mask := inRegister(constant(1<<32 - 1))
+	VMOVDQA(src, dst)
+	VPGATHERQQ(mask, Mem{Base: table, Index: src, Scale: 8}, dst)
+}
+
 func (avx2) shuffle(src VecVirtual, index Op, dst VecVirtual) { VPSHUFB(index, src, dst) }
 func (avx2) or(a, b Op, dst VecVirtual)                       { VPOR(a, b, dst) }
 func (avx2) xor(a, b Op, dst VecVirtual)                      { VPXOR(a, b, dst) }
