@@ -81,14 +81,16 @@ type Stream interface {
 // Activation is a function of one value.
 type Activation int
 
-// The activations. GELU is the tanh approximation of Hendrycks and Gimpel, and
-// QuickGELU their x sigmoid(1.702 x).
+// The activations. GELU is the tanh approximation of Hendrycks and Gimpel,
+// QuickGELU their x sigmoid(1.702 x), and ErfGELU what both approximate.
 const (
 	SiLU Activation = iota
 	GELU
 	QuickGELU
 	Sigmoid
 	SquaredReLU
+	ErfGELU
+	Identity
 )
 
 // Gated describes a gated linear unit. Limits of zero are none.

@@ -8,6 +8,8 @@ func (p *pass) mix(i int) error {
 	switch {
 	case l.Delta.ValueHeads > 0:
 		return p.delta(i, l.Delta, &p.d.weights.layers[i].delta)
+	case l.Conv.Kernel > 0:
+		return p.shortConv(i, l.Conv, &p.d.weights.layers[i].conv)
 	case l.Attention.Latent.Rank > 0:
 		return p.latent(i, l.Attention, &p.d.weights.layers[i])
 	}

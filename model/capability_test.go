@@ -22,7 +22,9 @@ var capabilities = []struct {
 	{"experts", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.FFN.Experts.Count > 0 }) }},
 	{"shared expert", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.FFN.Experts.Shared.Hidden > 0 }) }},
 	{"sliding window", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.Attention.Window > 0 }) }},
-	{"recurrent layers", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.Delta.ValueHeads > 0 }) }},
+	{"recurrent layers", func(s *Spec) bool {
+		return s.any(func(l Layer) bool { return l.Delta.ValueHeads > 0 || l.Conv.Kernel > 0 })
+	}},
 	{"latent KV", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.Attention.Latent.Rank > 0 }) }},
 	{"QK norm", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.Attention.QKNorm != QKNone }) }},
 	{"gated attention", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.Attention.Gate != GateNone }) }},

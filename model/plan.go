@@ -139,6 +139,10 @@ func (s *Spec) Shapes() []kvtier.Shape {
 			shapes[i] = kvtier.Shape{State: l.Delta.stateBytes()}
 			continue
 		}
+		if l.Conv.Kernel > 0 {
+			shapes[i] = kvtier.Shape{State: l.Conv.stateBytes(s.Width)}
+			continue
+		}
 		a := l.Attention
 		shapes[i] = kvtier.Shape{Heads: a.KVHeads, KDim: a.KDim, VDim: a.VDim, VInK: a.Latent.Rank > 0, Window: a.Window}
 	}

@@ -34,6 +34,8 @@ var architectures = map[string]architecture{
 	"gpt-oss":       gptOSS,
 	"granite":       granite,
 	"hunyuan-dense": hunyuanDense,
+	"lfm2":          lfm2,
+	"lfm2moe":       lfm2moe,
 	"llama":         llama,
 	"minimax-m2":    minimaxM2,
 	"mistral3":      mistral3,
@@ -108,6 +110,12 @@ func (s *Spec) check() error {
 			if d.KeyHeads <= 0 || d.ValueHeads%d.KeyHeads != 0 || d.KeyDim <= 0 || d.ValueDim <= 0 || d.Kernel < 2 {
 				return fmt.Errorf("layer %d: a delta net of %d value heads of %d, %d key heads of %d, kernel %d",
 					i, d.ValueHeads, d.ValueDim, d.KeyHeads, d.KeyDim, d.Kernel)
+			}
+			continue
+		}
+		if n := l.Conv.Kernel; n > 0 {
+			if n == 1 {
+				return fmt.Errorf("layer %d: a convolution of one token", i)
 			}
 			continue
 		}

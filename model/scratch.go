@@ -48,6 +48,9 @@ func layout(s *Spec, batch int) (*scratch, int64) {
 			mixed = max(mixed, d.channels())
 			gates = max(gates, 2*2*d.ValueHeads)
 			heads = max(heads, 2*d.ValueHeads*d.ValueDim)
+		case l.Conv.Kernel > 0:
+			qkv = max(qkv, 3*s.Width)
+			mixed = max(mixed, s.Width)
 		case a.Latent.Rank > 0:
 			qkv = max(qkv, a.Heads*(a.Latent.NoPE+a.Latent.RoPE)+a.Latent.Rank+a.Latent.RoPE)
 			mixed = max(mixed, a.Heads*a.KDim, a.Latent.QRank)

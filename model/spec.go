@@ -40,10 +40,11 @@ const (
 )
 
 // Layer is one transformer layer: it mixes tokens by attention or, if Delta
-// has heads, by a gated delta net.
+// has heads, by a gated delta net, or, if Conv has a kernel, by a convolution.
 type Layer struct {
 	Attention Attention
 	Delta     Delta
+	Conv      ShortConv
 	FFN       FFN
 	// Parallel layers feed attention and FFN with the same normalized input
 	// (Wang and Komatsuzaki, GPT-J).
@@ -108,6 +109,11 @@ type Delta struct {
 	Grouped              bool // see compute.DeltaNet
 	// Fused files have one tensor for alpha and beta, key head by key head.
 	Fused bool
+}
+
+// ShortConv describes a gated short convolution (LFM2). Kernel 0: none.
+type ShortConv struct {
+	Kernel int
 }
 
 // NoRope is the Rope of a layer without position embedding.

@@ -35,6 +35,7 @@ type layerWeights struct {
 	output       linear
 	latent       latentWeights
 	delta        deltaWeights
+	conv         shortConvWeights
 
 	dense      block
 	router     linear
@@ -93,7 +94,11 @@ func bind(s *Spec, f *gguf.File) (*weights, error) {
 	b := &binder{file: f, used: map[string]bool{}}
 	w := &weights{layers: make([]layerWeights, len(s.Layers))}
 	w.embed = b.matrix("token_embd.weight", s.Vocab, s.Width)
-	b.norm(&w.outputNorm, s, "output_norm", s.Width)
+	if b.has("output_norm.weight") {
+		b.norm(&w.outputNorm, s, "output_norm", s.Width)
+	} else { // as LFM2's files call it
+		b.norm(&w.outputNorm, s, "token_embd_norm", s.Width)
+	}
 	if b.has("output.weight") {
 		b.linear(&w.head, "output", s.Vocab, s.Width)
 	} else {
@@ -164,6 +169,8 @@ func (b *binder) layer(s *Spec, w *layerWeights, i int) {
 	switch {
 	case l.Delta.ValueHeads > 0:
 		b.delta(s, &w.delta, l.Delta, name)
+	case l.Conv.Kernel > 0:
+		b.shortConv(s, &w.conv, l.Conv, name)
 	case l.Attention.Latent.Rank > 0:
 		b.latent(s, w, l.Attention, name)
 	default:

@@ -139,6 +139,10 @@ func activation(f compute.Activation) func(float64) float64 {
 		return sigmoid
 	case compute.SquaredReLU:
 		return func(v float64) float64 { return max(v, 0) * max(v, 0) }
+	case compute.ErfGELU:
+		return func(v float64) float64 { return float64(0.5*v) * (1 + math.Erf(v/math.Sqrt2)) }
+	case compute.Identity:
+		return func(v float64) float64 { return v }
 	case compute.GELU:
 		return func(v float64) float64 {
 			inner := math.Sqrt(2/math.Pi) * (v + float64(0.044715*v*v*v))
