@@ -20,6 +20,7 @@ func transformer(k *keys) *Spec {
 		TrainedContext: k.integer("context_length"),
 		Eps:            float32(k.floatOr("attention.layer_norm_rms_epsilon", 0)),
 	}
+	s.Bidirectional = !k.boolOr("attention.causal", true)
 	s.Extra = k.integerOr("nextn_predict_layers", 0)
 	layers := k.integer("block_count") - s.Extra
 	if layers < 0 || layers > 4096 {

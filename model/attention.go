@@ -95,8 +95,24 @@ func (p *pass) attend(i int, a Attention, w *layerWeights, out, q, k, v compute.
 	}
 	acc := view(d.scratch.acc, p.rows, att.AccumulatorCols())
 	stream.StoreKV(att.Layout, k, v, p.kv)
+	if d.spec.Bidirectional {
+		p.kv = fromTheEnd(p.kv)
+	}
 	stream.Attend(acc, q, att, p.kv)
 	stream.FinishAttention(out, acc, att)
+}
+
+// fromTheEnd makes a run of each row, at the last position of its run: so it
+// sees all of them.
+func fromTheEnd(runs []compute.KVRun) (rows []compute.KVRun) {
+	for _, run := range runs {
+		for i := range run.Count {
+			row := run
+			row.Row, row.Count, row.Pos = run.Row+i, 1, run.Pos+run.Count-1
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // latent is multi-head latent attention in its absorbed form: the query of

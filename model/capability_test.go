@@ -30,6 +30,7 @@ var capabilities = []struct {
 	{"gated attention", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.Attention.Gate != GateNone }) }},
 	{"sinks", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.Attention.Sinks }) }},
 	{"layers without RoPE", func(s *Spec) bool { return s.any(func(l Layer) bool { return l.Attention.Rope == NoRope }) }},
+	{"embeddings only", func(s *Spec) bool { return s.Bidirectional }},
 	{"layer norm", func(s *Spec) bool { return s.Norm == LayerNorm }},
 }
 
@@ -52,7 +53,7 @@ func TestCapabilityTable(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Skip("no goldens in ../shared/data/golden: the columns are not checked")
 	}
-	for _, d := range directs {
+	for _, d := range slices.Concat(directs, encoders) {
 		files = append(files, d.newTiny().write(t))
 	}
 	marks := map[string][]bool{}

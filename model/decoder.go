@@ -73,7 +73,7 @@ func (d *Decoder) Forward(ctx context.Context, runs []Run, emit Emit) error {
 	p := pass{d: d}
 	for i, run := range runs {
 		for done := 0; done < len(run.Tokens); {
-			if p.rows == d.batch {
+			if p.rows == d.batch || d.spec.Bidirectional && p.rows+len(run.Tokens) > d.batch {
 				if err := p.do(ctx, emit); err != nil {
 					return err
 				}
@@ -99,6 +99,14 @@ func (d *Decoder) check(runs []Run) error {
 			return fmt.Errorf("a sequence is twice in one batch")
 		}
 		seen[run.Seq] = true
+		if d.spec.Bidirectional {
+			switch {
+			case run.Want != AllHidden:
+				return fmt.Errorf("%s models make embeddings, not text", d.spec.Arch)
+			case run.Seq.Len() > 0 || len(run.Tokens) > d.batch:
+				return fmt.Errorf("%s models need a whole text of at most %d tokens at once", d.spec.Arch, d.batch)
+			}
+		}
 		for i, token := range run.Tokens {
 			if token < 0 || int(token) >= d.spec.Vocab {
 				return fmt.Errorf("token %d is %d: the vocabulary has 0 to %d", i, token, d.spec.Vocab-1)
@@ -209,24 +217,43 @@ func (d *Decoder) temperature() Temperature {
 	return Temperature{}
 }
 
-// embed looks the tokens up, page by page of the embedding.
+// embed makes the embeddings of the tokens.
 func (p *pass) embed() error {
-	d := p.d
-	err := p.eachPage(d.weights.embed, func(page compute.Page) {
+	stream, s, w := p.d.stream, p.d.spec, p.d.weights
+	if err := p.lookUp(p.x, w.embed, func(c piece, i int) int { return int(c.tokens[i]) }); err != nil {
+		return err
+	}
+	if s.EmbedScale != 0 {
+		stream.Scale(p.x, s.EmbedScale)
+	}
+	if s.TokenTypes > 0 {
+		stream.AddRow(p.x, w.types.RowsAt(0, 1))
+	}
+	if s.Positions > 0 {
+		if err := p.lookUp(p.branch, w.positions, func(c piece, i int) int { return c.seq.Len() + i }); err != nil {
+			return err
+		}
+		stream.AddScaled(p.x, p.branch, 1)
+	}
+	if s.EmbedNorm {
+		stream.Norm(p.x, p.x, w.embedNorm)
+	}
+	return nil
+}
+
+// lookUp writes a row of a table for each token, page by page of the table.
+func (p *pass) lookUp(dst compute.Matrix, table *pager.Matrix, row func(c piece, i int) int) error {
+	return p.eachPage(table, func(page compute.Page) {
 		p.from, p.to = p.from[:0], p.to[:0]
 		for _, c := range p.pieces {
-			for i, token := range c.tokens {
-				if r := int(token) - page.First; r >= 0 && r < page.Rows {
+			for i := range c.tokens {
+				if r := row(c, i) - page.First; r >= 0 && r < page.Rows {
 					p.from, p.to = append(p.from, int32(r)), append(p.to, int32(c.row+i))
 				}
 			}
 		}
-		d.stream.Embed(p.x, page, compute.Rows{From: p.from, To: p.to})
+		p.d.stream.Embed(dst, page, compute.Rows{From: p.from, To: p.to})
 	})
-	if err == nil && d.spec.EmbedScale != 0 {
-		d.stream.Scale(p.x, d.spec.EmbedScale)
-	}
-	return err
 }
 
 // layer computes one transformer layer.
@@ -250,7 +277,7 @@ func (p *pass) layer(i int) error {
 
 // normalize makes the input of a branch.
 func (p *pass) normalize(place NormPlace, norm compute.Norm) {
-	if place == NormAfter {
+	if place == NormAfter || place == NormOfSum {
 		p.normed = p.x
 		return
 	}
@@ -261,13 +288,16 @@ func (p *pass) normalize(place NormPlace, norm compute.Norm) {
 // addBranch adds the result of a branch to the residual stream.
 func (p *pass) addBranch(place NormPlace, norm compute.Norm) {
 	stream, scale := p.d.stream, p.d.spec.ResidualScale
-	if place != NormBefore {
+	if place == NormBoth || place == NormAfter {
 		stream.Norm(p.branch, p.branch, norm)
 	}
 	if scale == 0 {
 		scale = 1
 	}
 	stream.AddScaled(p.x, p.branch, scale)
+	if place == NormOfSum {
+		stream.Norm(p.x, p.x, norm)
+	}
 }
 
 // ffn computes the feed-forward branch from normed.
@@ -372,7 +402,9 @@ func (p *pass) head(rows []int32, hidden bool) ([]float32, error) {
 	d, stream := p.d, p.d.stream
 	x, logits := d.scratch.selected.RowsAt(0, len(rows)), d.scratch.logits.RowsAt(0, len(rows))
 	stream.Copy(x, p.x, compute.Rows{From: rows})
-	stream.Norm(x, x, d.weights.outputNorm)
+	if norm := d.weights.outputNorm; !norm.Weight.IsZero() {
+		stream.Norm(x, x, norm)
+	}
 	if hidden {
 		return d.read(x)
 	}

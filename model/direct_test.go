@@ -172,7 +172,11 @@ func (m *tiny) write(t *testing.T) string {
 	w := gguf.NewWriter()
 	w.Set("general.architecture", gguf.String(m.arch))
 	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
-		w.Set(m.arch+"."+key, m.keys[key])
+		if strings.HasPrefix(key, "tokenizer.") {
+			w.Set(key, m.keys[key])
+		} else {
+			w.Set(m.arch+"."+key, m.keys[key])
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.shapes)) {
 		w.AddTensor(gguf.Tensor{Name: name, Type: tensor.F32, Dims: m.shapes[name]}, bytes.NewReader(floatBytes(m.weights[name])))

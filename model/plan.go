@@ -9,6 +9,7 @@ import (
 	"gorun/internal/units"
 	"gorun/kvtier"
 	"gorun/pager"
+	"gorun/tensor"
 )
 
 // Plan is the memory that a model needs, before any of it is allocated.
@@ -43,6 +44,7 @@ func (p *Plan) Mapped() bool { return p.mapped }
 
 // NewPlan plans to run the model of a file.
 func NewPlan(f *gguf.File, o Options) (*Plan, error) {
+	anyKV := o.KV == nil
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -51,12 +53,18 @@ func NewPlan(f *gguf.File, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if anyKV && spec.Bidirectional { // nothing is kept beyond a pass
+		o.KV = &KVTypes{tensor.F32, tensor.F32}
+	}
 	fit := o.Context == 0
 	if fit {
 		o.Context = spec.TrainedContext
 	}
 	if o.Context <= 0 {
 		return nil, fmt.Errorf("the file does not say for which context the model was trained: give one")
+	}
+	if spec.Positions > 0 && o.Context > spec.Positions {
+		return nil, fmt.Errorf("a context of %d tokens: the model has learned positions for %d", o.Context, spec.Positions)
 	}
 	w, err := bind(spec, f)
 	if err != nil {
@@ -103,6 +111,9 @@ type hostMapper struct {
 
 func (p *Plan) itemize() {
 	p.Options.Batch = min(p.Options.Batch, p.Options.Context)
+	if p.Spec.Bidirectional {
+		p.Options.Batch = p.Options.Context
+	}
 	o := p.Options
 	weights, where := pager.LoadBytes(&p.weights.catalog), "in memory"
 	if p.mapped {

@@ -22,9 +22,12 @@ type describeOptions struct {
 }
 
 var architectures = map[string]architecture{
+	"bert":          bert,
+	"nomic-bert":    nomicBERT,
 	"command-r":     commandR,
 	"deepseek2":     deepseek2,
 	"ernie4_5":      ernie45,
+	"eurobert":      euroBERT,
 	"exaone":        exaone,
 	"exaone4":       exaone4,
 	"gemma2":        gemma2,
@@ -101,6 +104,9 @@ func (s *Spec) check() error {
 	}
 	for i, l := range s.Layers {
 		a := l.Attention
+		if s.Bidirectional && (a.Window > 0 || l.Delta.ValueHeads > 0 || l.Conv.Kernel > 0) {
+			return fmt.Errorf("layer %d: gorun cannot let every token see all others in a layer with a window or a recurrence", i)
+		}
 		if e := l.FFN.Experts; e.Count > 0 && (e.Used <= 0 || e.Used > e.Count || e.Hidden <= 0) {
 			return fmt.Errorf("layer %d: %d of %d experts of %d", i, e.Used, e.Count, e.Hidden)
 		} else if e.Count == 0 && l.FFN.Hidden <= 0 {

@@ -22,6 +22,14 @@ type Spec struct {
 	LogitScale    float32 // likewise the logits
 	LogitCap      float32 // logits become Cap tanh(logit/Cap)
 
+	Positions  int  // of a learned table, whose rows are added to embeddings; 0: none
+	TokenTypes int  // of a table whose first row is added likewise
+	EmbedNorm  bool // embeddings are normalized
+
+	// Bidirectional models let every token of a text see all others. They
+	// make embeddings of whole texts, and no logits.
+	Bidirectional bool
+
 	Ropes  []Rope // what layers refer to
 	Layers []Layer
 
@@ -60,6 +68,7 @@ const (
 	NormBefore NormPlace = iota // x + f(norm(x))
 	NormBoth                    // x + norm(f(norm(x)))
 	NormAfter                   // x + norm(f(x))
+	NormOfSum                   // norm(x + f(x)); there is none after the last layer
 )
 
 // Attention describes grouped-query attention.

@@ -20,6 +20,9 @@ type weights struct {
 	vectors []vector
 
 	embed      *pager.Matrix
+	positions  *pager.Matrix
+	types      compute.Matrix
+	embedNorm  compute.Norm
 	outputNorm compute.Norm
 	head       linear
 	layers     []layerWeights
@@ -93,18 +96,7 @@ func bind(s *Spec, f *gguf.File) (*weights, error) {
 	}
 	b := &binder{file: f, used: map[string]bool{}}
 	w := &weights{layers: make([]layerWeights, len(s.Layers))}
-	w.embed = b.matrix("token_embd.weight", s.Vocab, s.Width)
-	if b.has("output_norm.weight") {
-		b.norm(&w.outputNorm, s, "output_norm", s.Width)
-	} else { // as LFM2's files call it
-		b.norm(&w.outputNorm, s, "token_embd_norm", s.Width)
-	}
-	if b.has("output.weight") {
-		b.linear(&w.head, "output", s.Vocab, s.Width)
-	} else {
-		w.head.w = w.embed
-		b.optional(&w.head.bias, "output.bias", s.Vocab)
-	}
+	b.ends(s, w)
 	for i := range s.Layers {
 		b.layer(s, &w.layers[i], i)
 	}
@@ -118,6 +110,35 @@ func bind(s *Spec, f *gguf.File) (*weights, error) {
 	}
 	w.catalog, w.vectors = b.catalog, b.vectors
 	return w, nil
+}
+
+// ends binds what comes before the layers and after them.
+func (b *binder) ends(s *Spec, w *weights) {
+	w.embed = b.matrix("token_embd.weight", s.Vocab, s.Width)
+	if s.Positions > 0 {
+		w.positions = b.matrix("position_embd.weight", s.Positions, s.Width)
+	}
+	if s.TokenTypes > 0 {
+		b.vector(&w.types, "token_types.weight", s.Width, s.TokenTypes)
+	}
+	if s.EmbedNorm {
+		b.norm(&w.embedNorm, s, "token_embd_norm", s.Width)
+	}
+	switch {
+	case s.Layers[len(s.Layers)-1].Norms == NormOfSum:
+	case b.has("output_norm.weight"):
+		b.norm(&w.outputNorm, s, "output_norm", s.Width)
+	default: // as LFM2's files call it
+		b.norm(&w.outputNorm, s, "token_embd_norm", s.Width)
+	}
+	switch {
+	case s.Bidirectional:
+	case b.has("output.weight"):
+		b.linear(&w.head, "output", s.Vocab, s.Width)
+	default:
+		w.head.w = w.embed
+		b.optional(&w.head.bias, "output.bias", s.Vocab)
+	}
 }
 
 // hasLayer reports whether the file has any tensor of layer i.
@@ -141,7 +162,7 @@ func (b *binder) factors(r Rope) {
 
 // ignored names tensors that a file may hold without being used: the other
 // of two sets of RoPE factors, tables that old converters left, the head of a
-// classifier, layers that predict further tokens, and forms of a tensor that
+// classifier, that of a model which makes embeddings, layers that predict further tokens, and forms of a tensor that
 // the file has in another form as well.
 func ignored(s *Spec, name string) bool {
 	var layer int
@@ -152,6 +173,9 @@ func ignored(s *Spec, name string) bool {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
+	}
+	if s.Bidirectional && strings.HasPrefix(name, "output.") {
+		return true
 	}
 	for _, suffix := range []string{".attn_rot_embd", ".attention.rotary_emb.inv_freq"} {
 		if strings.HasSuffix(name, suffix) {
@@ -185,7 +209,7 @@ func (b *binder) layer(s *Spec, w *layerWeights, i int) {
 
 // norms binds those of a layer and its branches.
 func (b *binder) norms(s *Spec, w *layerWeights, l Layer, name func(string) string) {
-	if l.Norms != NormAfter {
+	if l.Norms == NormBefore || l.Norms == NormBoth {
 		b.norm(&w.attnNorm, s, name("attn_norm"), s.Width)
 		switch {
 		case l.Parallel:
@@ -195,9 +219,13 @@ func (b *binder) norms(s *Spec, w *layerWeights, l Layer, name func(string) stri
 			b.norm(&w.ffnNorm, s, name("post_attention_norm"), s.Width)
 		}
 	}
-	if l.Norms != NormBefore {
+	switch l.Norms {
+	case NormBoth, NormAfter:
 		b.norm(&w.attnPost, s, name("post_attention_norm"), s.Width)
 		b.norm(&w.ffnPost, s, name("post_ffw_norm"), s.Width)
+	case NormOfSum:
+		b.norm(&w.attnPost, s, name("attn_output_norm"), s.Width)
+		b.norm(&w.ffnPost, s, name("layer_output_norm"), s.Width)
 	}
 }
 
