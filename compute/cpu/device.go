@@ -20,6 +20,7 @@ import (
 	"gorun/internal/arena"
 	"gorun/tensor/attn"
 	"gorun/tensor/gemm"
+	"gorun/tensor/vec"
 )
 
 // Device is the CPU. It implements compute.Device and compute.HostMapper.
@@ -55,7 +56,7 @@ func (d *Device) Numerics() string {
 	if d.reference {
 		return "cpu-reference-1"
 	}
-	return "cpu-2+" + gemm.Numerics + "+" + attn.Numerics
+	return "cpu-3+" + gemm.Numerics + "+" + attn.Numerics + "+" + vec.Numerics
 }
 
 // NewStream implements compute.Device.

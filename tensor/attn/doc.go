@@ -26,9 +26,7 @@
 // place of the online softmax of Milakov and Gimelshein ("Online normalizer
 // calculation for softmax", 2018).
 //
-// exp is 2^n times a polynomial of degree six on [-ln 2/2, ln 2/2], and zero
-// where the result would be below the normal numbers. The softcap
-// c*tanh(x/c) has a polynomial in x below 0.625, and exp beyond.
+// exp, and the tanh of the softcap c*tanh(x/c), are those of package f32.
 //
 // # Blocks
 //

@@ -1,5 +1,7 @@
 package attn
 
+import "gorun/internal/f32"
+
 // Fold merges a partial into an accumulator, which has the maximum, the sum of
 // weights and the weighted values. Where the sum is zero there is nothing.
 func Fold(acc []float32, top, sum float32, values []float32) {
@@ -12,7 +14,7 @@ func Fold(acc []float32, top, sum float32, values []float32) {
 		return
 	}
 	both := max(acc[0], top)
-	ca, cp := exp(acc[0]-both), exp(top-both)
+	ca, cp := f32.Exp(acc[0]-both), f32.Exp(top-both)
 	acc[0], acc[1] = both, float32(acc[1]*ca)+float32(sum*cp)
 	acc = acc[2:]
 	for i, v := range values[:len(acc)] {

@@ -3,7 +3,7 @@ package attn
 import (
 	"math"
 
-	"gorun/internal/fma"
+	"gorun/internal/f32"
 	"gorun/tensor"
 )
 
@@ -38,7 +38,7 @@ func dot(q []float32, t tensor.Type, k []byte) float32 {
 	var p [lanes]float32
 	eachPiece(t, k, len(q), func(at int, values []float32) {
 		for i, v := range values {
-			p[i%lanes] = fma.F32(q[at+i], v, p[i%lanes])
+			p[i%lanes] = f32.FMA(q[at+i], v, p[i%lanes])
 		}
 	})
 	return tree(p)
@@ -73,7 +73,7 @@ func addGeneric(t tensor.Type, rows int) addFunc {
 				for r := range rows {
 					weight, o := w[r*stride+j], dst[r*width+at:]
 					for d, v := range values {
-						o[d] = fma.F32(weight, v, o[d])
+						o[d] = f32.FMA(weight, v, o[d])
 					}
 				}
 			})
@@ -91,7 +91,7 @@ func softmaxGeneric(scores []float32) (top, sum float32) {
 	top += 0 // not -0
 	var p [lanes]float32
 	for i, x := range scores {
-		w := exp(x - top)
+		w := f32.Exp(x - top)
 		scores[i] = w
 		p[i%lanes] += w
 	}
@@ -100,7 +100,7 @@ func softmaxGeneric(scores []float32) (top, sum float32) {
 
 func softcapGeneric(x []float32, limit float32) {
 	for i, v := range x {
-		x[i] = limit * tanh(v/limit)
+		x[i] = limit * f32.Tanh(v/limit)
 	}
 }
 

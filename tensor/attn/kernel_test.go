@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"gorun/internal/guard"
 	"gorun/tensor"
 )
 
@@ -31,14 +32,6 @@ func normal(r *rand.Rand, n int) []float32 {
 	for i := range list {
 		list[i] = float32(r.NormFloat64())
 	}
-	return list
-}
-
-// within copies values to the end of memory that ends in a guard page, from
-// which every access beyond it is a fault.
-func within[T any](t *rapid.T, values []T) []T {
-	list := guarded[T](t, len(values))
-	copy(list, values)
 	return list
 }
 
@@ -91,7 +84,7 @@ func checkKernels(t *rapid.T, k *kernels, typ tensor.Type) {
 			bytes[i] &^= 0x40
 		}
 	}
-	src := within(t, bytes)
+	src := guard.Copy(t, bytes)
 	q, w := normal(r, height*width), normal(r, height*(n+3))
 	if rapid.Bool().Draw(t, "special") {
 		special(r, q)
@@ -99,18 +92,18 @@ func checkKernels(t *rapid.T, k *kernels, typ tensor.Type) {
 	}
 
 	if keys := n / lanes * lanes; keys > 0 {
-		got, want := guarded[float32](t, (height-1)*(n+3)+keys), make([]float32, height*(n+3))
-		k.dots[at](got, n+3, within(t, q), src, stride, vectors, keys, 0.37)
+		got, want := guard.Memory[float32](t, (height-1)*(n+3)+keys), make([]float32, height*(n+3))
+		k.dots[at](got, n+3, guard.Copy(t, q), src, stride, vectors, keys, 0.37)
 		plain.dots[at](want, n+3, q, src, stride, vectors, keys, 0.37)
 		equal(t, "dots", got, want[:len(got)])
 	}
 
-	got, want := within(t, q), slices.Clone(q) // whatever was there before
-	k.add[at](got, within(t, w[:(height-1)*(n+3)+n]), n+3, src, stride, vectors, n)
+	got, want := guard.Copy(t, q), slices.Clone(q) // whatever was there before
+	k.add[at](got, guard.Copy(t, w[:(height-1)*(n+3)+n]), n+3, src, stride, vectors, n)
 	plain.add[at](want, w, n+3, src, stride, vectors, n)
 	equal(t, "add", got, want)
 
-	got, want = guarded[float32](t, (n-1)*(width+16)+width), make([]float32, n*(width+16))
+	got, want = guard.Memory[float32](t, (n-1)*(width+16)+width), make([]float32, n*(width+16))
 	k.load(got, width+16, src, stride, n, width)
 	plain.load(want, width+16, src, stride, n, width)
 	equal(t, "load", got, want[:len(got)])
@@ -126,40 +119,14 @@ func checkScores(t *rapid.T, s *Set) {
 	if rapid.Bool().Draw(t, "special") {
 		special(r, x)
 	}
-	got, want := within(t, x), slices.Clone(x)
+	got, want := guard.Copy(t, x), slices.Clone(x)
 	s.softcap(got, 20)
 	generic.softcap(want, 20)
 	equal(t, "softcap", got, want)
-	got, want = within(t, x), x
+	got, want = guard.Copy(t, x), x
 	top, sum := s.softmax(got)
 	wantTop, wantSum := generic.softmax(want)
 	equal(t, "softmax", append(slices.Clone(got), top, sum), append(slices.Clone(want), wantTop, wantSum))
-}
-
-func TestFunctions(t *testing.T) {
-	near := func(what string, x float32, got float32, want float64) {
-		if d := math.Abs(float64(got)-want) / want; d > 2e-7 && want > 1e-37 {
-			t.Fatalf("%s(%v) = %v, want %v: %g off", what, x, got, want, d)
-		}
-	}
-	for x := float32(0); x > -90; x -= 0.00137 {
-		near("exp", x, exp(x), math.Exp(float64(x)))
-	}
-	for x := float32(1e-9); x < 20; x *= 1.0003 {
-		near("tanh", x, tanh(x), math.Tanh(float64(x)))
-		if tanh(-x) != -tanh(x) {
-			t.Fatalf("tanh(%v) is not odd", x)
-		}
-	}
-	inf, nan := math.Inf(1), math.NaN()
-	for _, c := range []struct{ got, want float64 }{
-		{float64(exp(0)), 1}, {float64(exp(float32(-inf))), 0}, {float64(exp(float32(nan))), nan},
-		{float64(tanh(0)), 0}, {float64(tanh(float32(inf))), 1}, {float64(tanh(float32(-inf))), -1}, {float64(tanh(float32(nan))), nan},
-	} {
-		if c.got != c.want && (c.got == c.got || c.want == c.want) {
-			t.Errorf("got %v, want %v", c.got, c.want)
-		}
-	}
 }
 
 func TestFold(t *testing.T) {

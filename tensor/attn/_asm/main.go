@@ -1,4 +1,4 @@
-// Command _asm generates the assembly of package attn:
+// Command _asm generates the assembly of packages attn and vec:
 //
 //	go run . -set avx512 -out ../avx512_amd64.s -stubs ../avx512_amd64.go -pkg attn
 package main
@@ -13,6 +13,7 @@ import (
 
 func main() {
 	set := flag.String("set", "", "avx2 or avx512")
+	kernels := flag.String("kernels", "attn", "attn or vec")
 	flag.Parse()
 	switch *set {
 	case "avx2":
@@ -25,6 +26,19 @@ func main() {
 	ConstraintExpr("!purego")
 	ConstraintExpr("!noasm")
 	ConstraintExpr("!race")
+	switch *kernels {
+	case "attn":
+		attention()
+	case "vec":
+		vectors()
+	default:
+		log.Fatalf("unknown kernels %q", *kernels)
+	}
+	Generate()
+}
+
+// attention generates package attn.
+func attention() {
 	for _, t := range types {
 		for _, rows := range []int{4, 2, 1} {
 			dots(rows, t)
@@ -34,7 +48,19 @@ func main() {
 	}
 	softmax()
 	softcap()
-	Generate()
+}
+
+// vectors generates package vec.
+func vectors() {
+	for _, f := range activations {
+		gated(f)
+		activate(f)
+	}
+	squares()
+	scale()
+	accumulate()
+	halve()
+	delta()
 }
 
 // function begins a function of the instruction set.

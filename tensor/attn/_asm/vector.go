@@ -30,6 +30,7 @@ type vector interface {
 	choose(m mask, src, x VecVirtual)
 	and(a Op, b, dst VecVirtual)
 	or(a Op, b, dst VecVirtual)
+	xor(a Op, b, dst VecVirtual)
 	// tree adds up the partial sums of several registers, each of a lane or
 	// half of one. See dots for the order of results.
 	tree(sums []VecVirtual) VecVirtual
@@ -85,6 +86,7 @@ func (avx512) clear(m mask, x VecVirtual)       { VPXORD(x, x, m, x) }
 func (avx512) choose(m mask, src, x VecVirtual) { VMOVAPS(src, m, x) }
 func (avx512) and(a Op, b, dst VecVirtual)      { VPANDD(a, b, dst) }
 func (avx512) or(a Op, b, dst VecVirtual)       { VPORD(a, b, dst) }
+func (avx512) xor(a Op, b, dst VecVirtual)      { VPXORD(a, b, dst) }
 
 // tree takes 16 registers A, B, ... of 16 partial sums each:
 //
@@ -134,6 +136,7 @@ func (avx2) clear(m mask, x VecVirtual)       { VANDNPS(x, m.(VecVirtual), x) }
 func (avx2) choose(m mask, src, x VecVirtual) { VBLENDVPS(m.(VecVirtual), src, x, x) }
 func (avx2) and(a Op, b, dst VecVirtual)      { VANDPS(a, b, dst) }
 func (avx2) or(a Op, b, dst VecVirtual)       { VORPS(a, b, dst) }
+func (avx2) xor(a Op, b, dst VecVirtual)      { VXORPS(a, b, dst) }
 
 // tree takes eight registers A, B, ... of eight partial sums each:
 //
