@@ -399,6 +399,31 @@ func avx2UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx2DotQ8_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
+// avx2DotQ4_0x8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ4_0x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2DotQ8_0x8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ8_0x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2DotIQ4_NLx8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotIQ4_NLx8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2DotQ4_1x8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ4_1x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx2DotQ4_0_ROCMFP4x8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx2DotQ4_0_ROCMFP4x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
 // avx2F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape

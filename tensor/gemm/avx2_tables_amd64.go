@@ -72,6 +72,14 @@ var avx2Dots = map[tensor.Type]dotFunc{
 	tensor.Q8_0_ROCMFPX:      avx2DotQ8_0_ROCMFPX,
 }
 
+var avx2Eights = map[tensor.Type]dotFunc{
+	tensor.Q4_0:         avx2DotQ4_0x8,
+	tensor.Q8_0:         avx2DotQ8_0x8,
+	tensor.IQ4_NL:       avx2DotIQ4_NLx8,
+	tensor.Q4_1:         avx2DotQ4_1x8,
+	tensor.Q4_0_ROCMFP4: avx2DotQ4_0_ROCMFP4x8,
+}
+
 var avx2Floats = map[tensor.Type]*floatKernels{
 	tensor.F32: {
 		rows4: [len(floatWidths)]floatFunc{avx2F324x4, avx2F324x2, avx2F324x1},

@@ -314,6 +314,31 @@ func avx512UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx512DotQ8_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
 
+// avx512DotQ4_0x8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512DotQ8_0x8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ8_0x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ4_NLx8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ4_NLx8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_1x8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_1x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_0_ROCMFP4x8 multiplies 16 rows with a column: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0_ROCMFP4x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+
 // avx512F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape

@@ -72,6 +72,14 @@ var avx512Dots = map[tensor.Type]dotFunc{
 	tensor.Q8_0_ROCMFPX:      avx512DotQ8_0_ROCMFPX,
 }
 
+var avx512Eights = map[tensor.Type]dotFunc{
+	tensor.Q4_0:         avx512DotQ4_0x8,
+	tensor.Q8_0:         avx512DotQ8_0x8,
+	tensor.IQ4_NL:       avx512DotIQ4_NLx8,
+	tensor.Q4_1:         avx512DotQ4_1x8,
+	tensor.Q4_0_ROCMFP4: avx512DotQ4_0_ROCMFP4x8,
+}
+
 var avx512Floats = map[tensor.Type]*floatKernels{
 	tensor.F32: {
 		rows4: [len(floatWidths)]floatFunc{avx512F324x4, avx512F324x2, avx512F324x1},

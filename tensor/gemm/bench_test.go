@@ -19,6 +19,7 @@ import (
 // benchThreads goroutines share the work.
 const benchThreads = 2
 
+var pieceCols = func() int { n, _ := strconv.Atoi(os.Getenv("COLS")); return n }()
 var pieceRows = func() int { n, _ := strconv.Atoi(os.Getenv("PIECE")); return max(n, 64) }()
 
 // benchTypes are the types to measure: all native ones, or those that
@@ -37,12 +38,12 @@ func benchTypes() (types []tensor.Type) {
 // and reports the bytes read per second, and as share of what reading alone
 // reaches in the same run.
 func BenchmarkDecode(b *testing.B) {
-	const cols = 4096
+	cols := max(pieceCols, 256)
 	for _, s := range Sets() {
 		for _, t := range benchTypes() {
 			b.Run(fmt.Sprintf("%v/%v", s.Name(), t), func(b *testing.B) {
 				use(b, s)
-				size, _ := t.RowSize(cols)
+				size, _ := t.RowSize(int64(cols))
 				rowBytes := int(size)
 				rows := (64 << 20) / rowBytes / 64 * 64
 				w := randomWeights(rand.New(rand.NewPCG(1, 1)), t, 64, cols)

@@ -156,7 +156,11 @@ func (p *product) integer(scratch []byte) {
 	tail, scratch := take(scratch, tileRows*f.fileBytes(p.t, chunk))
 	tiles, _ := take(scratch, panelTiles*f.tileBytes(p.t, chunk))
 	if dot := p.set.dot[p.t]; dot != nil && p.n == 1 && p.rows >= tileRows {
-		p.dot(dot, tiles)
+		blocks := p.cols / p.t.BlockSize()
+		if eight := p.set.dotEight[p.t]; eight != nil && blocks%8 == 0 {
+			dot, blocks = eight, blocks/8
+		}
+		p.dot(dot, blocks, tiles)
 		return
 	}
 	panel := tileRows
@@ -175,7 +179,7 @@ func (p *product) integer(scratch []byte) {
 
 // dot multiplies with one column. If the rows are no whole number of tiles,
 // the last tile overlaps the one before.
-func (p *product) dot(dot dotFunc, tile []byte) {
+func (p *product) dot(dot dotFunc, blocks int, tile []byte) {
 	x := p.x[at(p.xRows, 0)*p.xBytes:][:p.xBytes]
 	dst := p.dst[at(p.dstRows, 0)*p.dstStride:][:p.rows]
 	sums, tile := takeFloats(tile, tileRows)
@@ -185,7 +189,7 @@ func (p *product) dot(dot dotFunc, tile []byte) {
 		if row+tileRows == p.rows {
 			ahead = 0
 		}
-		dot(tile, w, p.rowBytes, x, sums, p.cols/p.t.BlockSize(), ahead)
+		dot(tile, w, p.rowBytes, x, sums, blocks, ahead)
 		copy(dst[row:], sums)
 	}
 }

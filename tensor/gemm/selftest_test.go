@@ -57,15 +57,18 @@ func TestSelfTestFindsBrokenKernels(t *testing.T) {
 			}
 		}
 
-		for typ, dot := range s.dot {
-			broken = *s
-			broken.dot = maps.Clone(s.dot)
-			broken.dot[typ] = func(tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int) {
-				dot(tile, w, stride, x, dst, blocks, ahead)
-				dst[3] = -dst[3]
-			}
-			if err := SelfTest(&broken); err == nil || !strings.Contains(err.Error(), typ.String()) {
-				t.Errorf("%s, broken dot product of %v: %v", s.Name(), typ, err)
+		for name, dots := range map[string]*map[tensor.Type]dotFunc{"dot": &broken.dot, "dotEight": &broken.dotEight} {
+			for typ := range *dots {
+				broken = *s
+				dot := (*dots)[typ]
+				*dots = maps.Clone(*dots)
+				(*dots)[typ] = func(tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int) {
+					dot(tile, w, stride, x, dst, blocks, ahead)
+					dst[3] = -dst[3]
+				}
+				if err := SelfTest(&broken); err == nil || !strings.Contains(err.Error(), typ.String()) {
+					t.Errorf("%s, broken %s of %v: %v", s.Name(), name, typ, err)
+				}
 			}
 		}
 	}

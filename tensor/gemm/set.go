@@ -52,6 +52,7 @@ type Set struct {
 	quantize map[Form]quantizeFunc
 	unpack   map[tensor.Type]unpackFunc
 	dot      map[tensor.Type]dotFunc // of types that gain by it
+	dotEight map[tensor.Type]dotFunc // the same, with eight blocks counted as one
 	product  map[productKey]*[len(widths)]productFunc
 	float    map[tensor.Type]*floatKernels
 	reduce   reduceFunc

@@ -15,13 +15,15 @@ func nativeSets() (list []*Set) {
 	if avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI {
 		s := newNative("avx512")
 		maps.Copy(s.unpack, avx512Unpackers)
-		s.dot, s.product, s.float, s.reduce = avx512Dots, avx512Products, avx512Floats, avx512Reduce
+		s.dot, s.dotEight = avx512Dots, avx512Eights
+		s.product, s.float, s.reduce = avx512Products, avx512Floats, avx512Reduce
 		list = append(list, s)
 	}
 	if avx2 {
 		s := newNative("avx2")
 		maps.Copy(s.unpack, avx2Unpackers)
-		s.dot, s.product, s.float, s.reduce = avx2Dots, avx2Products, avx2Floats, avx2Reduce
+		s.dot, s.dotEight = avx2Dots, avx2Eights
+		s.product, s.float, s.reduce = avx2Products, avx2Floats, avx2Reduce
 		list = append(list, s)
 	}
 	return list

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -35,7 +33,6 @@ type dotter struct {
 
 // dot generates the function that multiplies rows of a type with one column.
 func dot(name string, f form, size, bytes int, body func(*unpacker) func()) {
-	fmt.Fprintf(&tables.dots, "\ttensor.%s: %sDot%s,\n", name, v.name(), name)
 	function("Dot"+name, "tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int",
 		"multiplies 16 rows with a column: see dotFunc.")
 	u := newUnpacker(f, size, bytes)

@@ -9,7 +9,7 @@ import (
 )
 
 // tables collects the lines of the Go file that lists the generated functions.
-var tables struct{ products, unpacks, dots, floats bytes.Buffer }
+var tables struct{ products, unpacks, dots, eights, floats bytes.Buffer }
 
 func writeTables(path string) {
 	var b bytes.Buffer
@@ -19,6 +19,7 @@ func writeTables(path string) {
 	fmt.Fprintf(&b, "var %sProducts = map[productKey]*[len(widths)]productFunc{\n%s}\n\n", name, &tables.products)
 	fmt.Fprintf(&b, "var %sUnpackers = map[tensor.Type]unpackFunc{\n%s}\n\n", name, &tables.unpacks)
 	fmt.Fprintf(&b, "var %sDots = map[tensor.Type]dotFunc{\n%s}\n\n", name, &tables.dots)
+	fmt.Fprintf(&b, "var %sEights = map[tensor.Type]dotFunc{\n%s}\n\n", name, &tables.eights)
 	fmt.Fprintf(&b, "var %sFloats = map[tensor.Type]*floatKernels{\n%s}\n", name, &tables.floats)
 	src, err := format.Source(b.Bytes())
 	if err == nil {

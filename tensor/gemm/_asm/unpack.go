@@ -27,9 +27,28 @@ func unpacks() {
 	for _, t := range quantized {
 		unpack(t.name, t.form, t.size, t.bytes, t.body)
 		if t.dot {
+			fmt.Fprintf(&tables.dots, "\ttensor.%s: %sDot%s,\n", t.name, v.name(), t.name)
 			dot(t.name, t.form, t.size, t.bytes, t.body)
 		}
 	}
+	for _, t := range eights {
+		fmt.Fprintf(&tables.eights, "\ttensor.%s: %sDot%sx8,\n", t.name, v.name(), t.name)
+		dot(t.name+"x8", t.form, 256, 8*t.bytes, t.body)
+	}
+}
+
+// eights lists types of which the dot product takes eight blocks at a time.
+var eights = []struct {
+	name string
+	form
+	bytes int // of one block
+	body  func(*unpacker) func()
+}{
+	{"Q4_0", form{32, 15, false}, 18, eightQ4_0},
+	{"Q8_0", form{32, 255, false}, 34, eightQ8_0},
+	{"IQ4_NL", form{32, 255, false}, 18, eightIQ4_NL},
+	{"Q4_1", form{32, 15, true}, 20, eightQ4_1},
+	{"Q4_0_ROCMFP4", form{16, 31, false}, 18, eightROCmFP4},
 }
 
 // quantized lists the types. The body makes constants and returns what

@@ -134,6 +134,7 @@ func (avx512) store(src VecVirtual, m Mem)    { VMOVDQU32(src, m) }
 func (avx512) zero(dst VecVirtual)            { VPXORD(dst, dst, dst) }
 func (avx512) and(a, b Op, dst VecVirtual)    { VPANDD(a, b, dst) }
 func (avx512) andNot(a, b Op, dst VecVirtual) { VPANDND(b, a, dst) }
+
 // allLanes selects all lanes of a gather, which clears its mask.
 var allLanes OpmaskVirtual
 
@@ -229,7 +230,7 @@ func (avx2) store(src VecVirtual, m Mem)    { VMOVDQU(src, m) }
 func (avx2) zero(dst VecVirtual)            { VPXOR(dst, dst, dst) }
 func (avx2) and(a, b Op, dst VecVirtual)    { VPAND(a, b, dst) }
 func (avx2) andNot(a, b Op, dst VecVirtual) { VPANDN(b, a, dst) }
-func (avx2) beginGather() {}
+func (avx2) beginGather()                   {}
 
 func (avx2) gather32(table GPVirtual, src, dst VecVirtual) {
 	mask := inRegister(constant(1<<32 - 1))
