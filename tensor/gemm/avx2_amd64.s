@@ -41627,7 +41627,7 @@ loop1_0:
 	RET
 
 // func avx2F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·avx2F324x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -41645,67 +41645,89 @@ TEXT ·avx2F324x1(SB), NOSPLIT, $0-144
 	VMOVUPS 64(DI), Y1
 	VMOVUPS 128(DI), Y2
 	VMOVUPS 192(DI), Y3
-	MOVQ    ahead+136(FP), BX
-	ADDQ    AX, BX
-	MOVQ    steps+128(FP), R8
-	XORQ    R9, R9
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
+	MOVQ    ahead+136(FP), R9
+	ADDQ    AX, R9
+	MOVQ    BX, R11
+	MOVQ    $0x00000010, R10
+	CMPQ    BX, R10
+	CMOVQLT BX, R10
+	SUBQ    R10, R11
+
+first:
+	PREFETCHT0  (R9)
+	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R9)(DX*1)
+	ADDQ        $0x00000040, R9
+	VMOVUPS     (AX), Y4
+	VMOVUPS     (AX)(CX*1), Y5
+	VMOVUPS     (AX)(CX*2), Y6
+	VMOVUPS     (AX)(DX*1), Y7
+	VMOVUPS     (SI)(R8*1), Y8
+	VFMADD231PS Y8, Y4, Y0
+	VFMADD231PS Y8, Y5, Y1
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y3
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, R8
+	DECQ        R10
+	JNZ         first
+	MOVQ        R11, BX
+	TESTQ       BX, BX
+	JZ          end
 
 loop0_0:
 	VMOVUPS     (AX), Y4
 	VMOVUPS     (AX)(CX*1), Y5
 	VMOVUPS     (AX)(CX*2), Y6
 	VMOVUPS     (AX)(DX*1), Y7
-	VMOVUPS     (SI)(R9*1), Y8
+	VMOVUPS     (SI)(R8*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
-	PREFETCHT0  (BX)
-	PREFETCHT0  64(BX)
-	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (DI)
-	VMOVUPS     Y1, 64(DI)
-	VMOVUPS     Y2, 128(DI)
-	VMOVUPS     Y3, 192(DI)
-	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), BX
-	MOVQ        xAt_base+56(FP), SI
-	MOVQ        (SI), SI
-	ADDQ        BX, SI
-	MOVQ        partial_base+80(FP), BX
-	MOVQ        partialAt_base+104(FP), DI
-	MOVQ        (DI), DI
-	SHLQ        $0x06, DI
-	ADDQ        BX, DI
-	VMOVUPS     32(DI), Y0
-	VMOVUPS     96(DI), Y1
-	VMOVUPS     160(DI), Y2
-	VMOVUPS     224(DI), Y3
-	MOVQ        ahead+136(FP), BX
-	ADDQ        AX, BX
-	MOVQ        steps+128(FP), R8
-	XORQ        R9, R9
+
+end:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 64(DI)
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y3, 192(DI)
+	MOVQ    w_base+0(FP), AX
+	MOVQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    (SI), SI
+	ADDQ    BX, SI
+	MOVQ    partial_base+80(FP), BX
+	MOVQ    partialAt_base+104(FP), DI
+	MOVQ    (DI), DI
+	SHLQ    $0x06, DI
+	ADDQ    BX, DI
+	VMOVUPS 32(DI), Y0
+	VMOVUPS 96(DI), Y1
+	VMOVUPS 160(DI), Y2
+	VMOVUPS 224(DI), Y3
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
 
 loop1_0:
 	VMOVUPS     32(AX), Y4
 	VMOVUPS     32(AX)(CX*1), Y5
 	VMOVUPS     32(AX)(CX*2), Y6
 	VMOVUPS     32(AX)(DX*1), Y7
-	VMOVUPS     32(SI)(R9*1), Y8
+	VMOVUPS     32(SI)(R8*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
-	PREFETCHT0  (BX)
-	PREFETCHT0  64(BX)
-	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(DI)
 	VMOVUPS     Y1, 96(DI)
@@ -41895,7 +41917,7 @@ loop1_0:
 	RET
 
 // func avx2F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·avx2F321x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -41910,47 +41932,62 @@ TEXT ·avx2F321x1(SB), NOSPLIT, $0-144
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Y0
-	MOVQ    ahead+136(FP), CX
-	ADDQ    AX, CX
-	MOVQ    steps+128(FP), SI
-	XORQ    DI, DI
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
+	MOVQ    ahead+136(FP), DI
+	ADDQ    AX, DI
+	MOVQ    CX, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    CX, R8
+	CMOVQLT CX, R8
+	SUBQ    R8, R9
+
+first:
+	PREFETCHT0  (DI)
+	ADDQ        $0x00000040, DI
+	VMOVUPS     (AX), Y1
+	VMOVUPS     (DX)(SI*1), Y2
+	VFMADD231PS Y2, Y1, Y0
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, SI
+	DECQ        R8
+	JNZ         first
+	MOVQ        R9, CX
+	TESTQ       CX, CX
+	JZ          end
 
 loop0_0:
 	VMOVUPS     (AX), Y1
-	VMOVUPS     (DX)(DI*1), Y2
+	VMOVUPS     (DX)(SI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (BX)
-	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
-	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), BX
-	MOVQ        (BX), BX
-	SHLQ        $0x06, BX
-	ADDQ        CX, BX
-	VMOVUPS     32(BX), Y0
-	MOVQ        ahead+136(FP), CX
-	ADDQ        AX, CX
-	MOVQ        steps+128(FP), SI
-	XORQ        DI, DI
+
+end:
+	VMOVUPS Y0, (BX)
+	MOVQ    w_base+0(FP), AX
+	MOVQ    x_base+32(FP), CX
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    CX, DX
+	MOVQ    partial_base+80(FP), CX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    CX, BX
+	VMOVUPS 32(BX), Y0
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
 
 loop1_0:
 	VMOVUPS     32(AX), Y1
-	VMOVUPS     32(DX)(DI*1), Y2
+	VMOVUPS     32(DX)(SI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(BX)
 	VZEROUPPER
@@ -42333,7 +42370,7 @@ loop1_0:
 	RET
 
 // func avx2F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·avx2F164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -42351,65 +42388,89 @@ TEXT ·avx2F164x1(SB), NOSPLIT, $0-144
 	VMOVUPS 64(DI), Y1
 	VMOVUPS 128(DI), Y2
 	VMOVUPS 192(DI), Y3
-	MOVQ    ahead+136(FP), BX
-	ADDQ    AX, BX
-	MOVQ    steps+128(FP), R8
-	XORQ    R9, R9
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
+	MOVQ    ahead+136(FP), R9
+	ADDQ    AX, R9
+	MOVQ    BX, R11
+	MOVQ    $0x00000010, R10
+	CMPQ    BX, R10
+	CMOVQLT BX, R10
+	SUBQ    R10, R11
+
+first:
+	PREFETCHT0  (R9)
+	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R9)(DX*1)
+	ADDQ        $0x00000040, R9
+	VCVTPH2PS   (AX), Y4
+	VCVTPH2PS   (AX)(CX*1), Y5
+	VCVTPH2PS   (AX)(CX*2), Y6
+	VCVTPH2PS   (AX)(DX*1), Y7
+	VMOVUPS     (SI)(R8*1), Y8
+	VFMADD231PS Y8, Y4, Y0
+	VFMADD231PS Y8, Y5, Y1
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y3
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R8
+	DECQ        R10
+	JNZ         first
+	MOVQ        R11, BX
+	TESTQ       BX, BX
+	JZ          end
 
 loop0_0:
 	VCVTPH2PS   (AX), Y4
 	VCVTPH2PS   (AX)(CX*1), Y5
 	VCVTPH2PS   (AX)(CX*2), Y6
 	VCVTPH2PS   (AX)(DX*1), Y7
-	VMOVUPS     (SI)(R9*1), Y8
+	VMOVUPS     (SI)(R8*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
-	PREFETCHT0  (BX)
-	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (DI)
-	VMOVUPS     Y1, 64(DI)
-	VMOVUPS     Y2, 128(DI)
-	VMOVUPS     Y3, 192(DI)
-	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), BX
-	MOVQ        xAt_base+56(FP), SI
-	MOVQ        (SI), SI
-	ADDQ        BX, SI
-	MOVQ        partial_base+80(FP), BX
-	MOVQ        partialAt_base+104(FP), DI
-	MOVQ        (DI), DI
-	SHLQ        $0x06, DI
-	ADDQ        BX, DI
-	VMOVUPS     32(DI), Y0
-	VMOVUPS     96(DI), Y1
-	VMOVUPS     160(DI), Y2
-	VMOVUPS     224(DI), Y3
-	MOVQ        ahead+136(FP), BX
-	ADDQ        AX, BX
-	MOVQ        steps+128(FP), R8
-	XORQ        R9, R9
+
+end:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 64(DI)
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y3, 192(DI)
+	MOVQ    w_base+0(FP), AX
+	MOVQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    (SI), SI
+	ADDQ    BX, SI
+	MOVQ    partial_base+80(FP), BX
+	MOVQ    partialAt_base+104(FP), DI
+	MOVQ    (DI), DI
+	SHLQ    $0x06, DI
+	ADDQ    BX, DI
+	VMOVUPS 32(DI), Y0
+	VMOVUPS 96(DI), Y1
+	VMOVUPS 160(DI), Y2
+	VMOVUPS 224(DI), Y3
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
 
 loop1_0:
 	VCVTPH2PS   16(AX), Y4
 	VCVTPH2PS   16(AX)(CX*1), Y5
 	VCVTPH2PS   16(AX)(CX*2), Y6
 	VCVTPH2PS   16(AX)(DX*1), Y7
-	VMOVUPS     32(SI)(R9*1), Y8
+	VMOVUPS     32(SI)(R8*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
-	PREFETCHT0  (BX)
-	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(DI)
 	VMOVUPS     Y1, 96(DI)
@@ -42599,7 +42660,7 @@ loop1_0:
 	RET
 
 // func avx2F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·avx2F161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -42614,47 +42675,62 @@ TEXT ·avx2F161x1(SB), NOSPLIT, $0-144
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Y0
-	MOVQ    ahead+136(FP), CX
-	ADDQ    AX, CX
-	MOVQ    steps+128(FP), SI
-	XORQ    DI, DI
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
+	MOVQ    ahead+136(FP), DI
+	ADDQ    AX, DI
+	MOVQ    CX, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    CX, R8
+	CMOVQLT CX, R8
+	SUBQ    R8, R9
+
+first:
+	PREFETCHT0  (DI)
+	ADDQ        $0x00000040, DI
+	VCVTPH2PS   (AX), Y1
+	VMOVUPS     (DX)(SI*1), Y2
+	VFMADD231PS Y2, Y1, Y0
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, SI
+	DECQ        R8
+	JNZ         first
+	MOVQ        R9, CX
+	TESTQ       CX, CX
+	JZ          end
 
 loop0_0:
 	VCVTPH2PS   (AX), Y1
-	VMOVUPS     (DX)(DI*1), Y2
+	VMOVUPS     (DX)(SI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000010, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (BX)
-	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
-	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), BX
-	MOVQ        (BX), BX
-	SHLQ        $0x06, BX
-	ADDQ        CX, BX
-	VMOVUPS     32(BX), Y0
-	MOVQ        ahead+136(FP), CX
-	ADDQ        AX, CX
-	MOVQ        steps+128(FP), SI
-	XORQ        DI, DI
+
+end:
+	VMOVUPS Y0, (BX)
+	MOVQ    w_base+0(FP), AX
+	MOVQ    x_base+32(FP), CX
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    CX, DX
+	MOVQ    partial_base+80(FP), CX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    CX, BX
+	VMOVUPS 32(BX), Y0
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
 
 loop1_0:
 	VCVTPH2PS   16(AX), Y1
-	VMOVUPS     32(DX)(DI*1), Y2
+	VMOVUPS     32(DX)(SI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000010, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(BX)
 	VZEROUPPER
@@ -43053,7 +43129,7 @@ loop1_0:
 	RET
 
 // func avx2BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·avx2BF164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -43071,10 +43147,42 @@ TEXT ·avx2BF164x1(SB), NOSPLIT, $0-144
 	VMOVUPS 64(DI), Y1
 	VMOVUPS 128(DI), Y2
 	VMOVUPS 192(DI), Y3
-	MOVQ    ahead+136(FP), BX
-	ADDQ    AX, BX
-	MOVQ    steps+128(FP), R8
-	XORQ    R9, R9
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
+	MOVQ    ahead+136(FP), R9
+	ADDQ    AX, R9
+	MOVQ    BX, R11
+	MOVQ    $0x00000010, R10
+	CMPQ    BX, R10
+	CMOVQLT BX, R10
+	SUBQ    R10, R11
+
+first:
+	PREFETCHT0  (R9)
+	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R9)(DX*1)
+	ADDQ        $0x00000040, R9
+	VPMOVZXWD   (AX), Y4
+	VPSLLD      $0x10, Y4, Y4
+	VPMOVZXWD   (AX)(CX*1), Y5
+	VPSLLD      $0x10, Y5, Y5
+	VPMOVZXWD   (AX)(CX*2), Y6
+	VPSLLD      $0x10, Y6, Y6
+	VPMOVZXWD   (AX)(DX*1), Y7
+	VPSLLD      $0x10, Y7, Y7
+	VMOVUPS     (SI)(R8*1), Y8
+	VFMADD231PS Y8, Y4, Y0
+	VFMADD231PS Y8, Y5, Y1
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y3
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R8
+	DECQ        R10
+	JNZ         first
+	MOVQ        R11, BX
+	TESTQ       BX, BX
+	JZ          end
 
 loop0_0:
 	VPMOVZXWD   (AX), Y4
@@ -43085,39 +43193,37 @@ loop0_0:
 	VPSLLD      $0x10, Y6, Y6
 	VPMOVZXWD   (AX)(DX*1), Y7
 	VPSLLD      $0x10, Y7, Y7
-	VMOVUPS     (SI)(R9*1), Y8
+	VMOVUPS     (SI)(R8*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
-	PREFETCHT0  (BX)
-	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (DI)
-	VMOVUPS     Y1, 64(DI)
-	VMOVUPS     Y2, 128(DI)
-	VMOVUPS     Y3, 192(DI)
-	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), BX
-	MOVQ        xAt_base+56(FP), SI
-	MOVQ        (SI), SI
-	ADDQ        BX, SI
-	MOVQ        partial_base+80(FP), BX
-	MOVQ        partialAt_base+104(FP), DI
-	MOVQ        (DI), DI
-	SHLQ        $0x06, DI
-	ADDQ        BX, DI
-	VMOVUPS     32(DI), Y0
-	VMOVUPS     96(DI), Y1
-	VMOVUPS     160(DI), Y2
-	VMOVUPS     224(DI), Y3
-	MOVQ        ahead+136(FP), BX
-	ADDQ        AX, BX
-	MOVQ        steps+128(FP), R8
-	XORQ        R9, R9
+
+end:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 64(DI)
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y3, 192(DI)
+	MOVQ    w_base+0(FP), AX
+	MOVQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    (SI), SI
+	ADDQ    BX, SI
+	MOVQ    partial_base+80(FP), BX
+	MOVQ    partialAt_base+104(FP), DI
+	MOVQ    (DI), DI
+	SHLQ    $0x06, DI
+	ADDQ    BX, DI
+	VMOVUPS 32(DI), Y0
+	VMOVUPS 96(DI), Y1
+	VMOVUPS 160(DI), Y2
+	VMOVUPS 224(DI), Y3
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
 
 loop1_0:
 	VPMOVZXWD   16(AX), Y4
@@ -43128,16 +43234,14 @@ loop1_0:
 	VPSLLD      $0x10, Y6, Y6
 	VPMOVZXWD   16(AX)(DX*1), Y7
 	VPSLLD      $0x10, Y7, Y7
-	VMOVUPS     32(SI)(R9*1), Y8
+	VMOVUPS     32(SI)(R8*1), Y8
 	VFMADD231PS Y8, Y4, Y0
 	VFMADD231PS Y8, Y5, Y1
 	VFMADD231PS Y8, Y6, Y2
 	VFMADD231PS Y8, Y7, Y3
-	PREFETCHT0  (BX)
-	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(DI)
 	VMOVUPS     Y1, 96(DI)
@@ -43331,7 +43435,7 @@ loop1_0:
 	RET
 
 // func avx2BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·avx2BF161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -43346,49 +43450,65 @@ TEXT ·avx2BF161x1(SB), NOSPLIT, $0-144
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Y0
-	MOVQ    ahead+136(FP), CX
-	ADDQ    AX, CX
-	MOVQ    steps+128(FP), SI
-	XORQ    DI, DI
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
+	MOVQ    ahead+136(FP), DI
+	ADDQ    AX, DI
+	MOVQ    CX, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    CX, R8
+	CMOVQLT CX, R8
+	SUBQ    R8, R9
+
+first:
+	PREFETCHT0  (DI)
+	ADDQ        $0x00000040, DI
+	VPMOVZXWD   (AX), Y1
+	VPSLLD      $0x10, Y1, Y1
+	VMOVUPS     (DX)(SI*1), Y2
+	VFMADD231PS Y2, Y1, Y0
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, SI
+	DECQ        R8
+	JNZ         first
+	MOVQ        R9, CX
+	TESTQ       CX, CX
+	JZ          end
 
 loop0_0:
 	VPMOVZXWD   (AX), Y1
 	VPSLLD      $0x10, Y1, Y1
-	VMOVUPS     (DX)(DI*1), Y2
+	VMOVUPS     (DX)(SI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000010, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (BX)
-	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
-	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), BX
-	MOVQ        (BX), BX
-	SHLQ        $0x06, BX
-	ADDQ        CX, BX
-	VMOVUPS     32(BX), Y0
-	MOVQ        ahead+136(FP), CX
-	ADDQ        AX, CX
-	MOVQ        steps+128(FP), SI
-	XORQ        DI, DI
+
+end:
+	VMOVUPS Y0, (BX)
+	MOVQ    w_base+0(FP), AX
+	MOVQ    x_base+32(FP), CX
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    CX, DX
+	MOVQ    partial_base+80(FP), CX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    CX, BX
+	VMOVUPS 32(BX), Y0
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
 
 loop1_0:
 	VPMOVZXWD   16(AX), Y1
 	VPSLLD      $0x10, Y1, Y1
-	VMOVUPS     32(DX)(DI*1), Y2
+	VMOVUPS     32(DX)(SI*1), Y2
 	VFMADD231PS Y2, Y1, Y0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000010, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop1_0
 	VMOVUPS     Y0, 32(BX)
 	VZEROUPPER

@@ -38798,7 +38798,7 @@ loop0_0:
 	RET
 
 // func avx512F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·avx512F324x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -38816,34 +38816,59 @@ TEXT ·avx512F324x1(SB), NOSPLIT, $0-144
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
 	VMOVUPS 192(DI), Z3
-	MOVQ    ahead+136(FP), BX
-	ADDQ    AX, BX
-	MOVQ    steps+128(FP), R8
-	XORQ    R9, R9
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
+	MOVQ    ahead+136(FP), R9
+	ADDQ    AX, R9
+	MOVQ    BX, R11
+	MOVQ    $0x00000010, R10
+	CMPQ    BX, R10
+	CMOVQLT BX, R10
+	SUBQ    R10, R11
+
+first:
+	PREFETCHT0  (R9)
+	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R9)(DX*1)
+	ADDQ        $0x00000040, R9
+	VMOVUPS     (AX), Z4
+	VMOVUPS     (AX)(CX*1), Z5
+	VMOVUPS     (AX)(CX*2), Z6
+	VMOVUPS     (AX)(DX*1), Z7
+	VMOVUPS     (SI)(R8*1), Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, R8
+	DECQ        R10
+	JNZ         first
+	MOVQ        R11, BX
+	TESTQ       BX, BX
+	JZ          end
 
 loop0_0:
 	VMOVUPS     (AX), Z4
 	VMOVUPS     (AX)(CX*1), Z5
 	VMOVUPS     (AX)(CX*2), Z6
 	VMOVUPS     (AX)(DX*1), Z7
-	VMOVUPS     (SI)(R9*1), Z8
+	VMOVUPS     (SI)(R8*1), Z8
 	VFMADD231PS Z8, Z4, Z0
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
-	PREFETCHT0  (BX)
-	PREFETCHT0  64(BX)
-	PREFETCHT0  128(BX)
-	PREFETCHT0  192(BX)
-	ADDQ        $0x00000100, BX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Z0, (DI)
-	VMOVUPS     Z1, 64(DI)
-	VMOVUPS     Z2, 128(DI)
-	VMOVUPS     Z3, 192(DI)
+
+end:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
 	VZEROUPPER
 	RET
 
@@ -38946,7 +38971,7 @@ loop0_0:
 	RET
 
 // func avx512F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·avx512F321x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -38961,22 +38986,41 @@ TEXT ·avx512F321x1(SB), NOSPLIT, $0-144
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Z0
-	MOVQ    ahead+136(FP), CX
-	ADDQ    AX, CX
-	MOVQ    steps+128(FP), SI
-	XORQ    DI, DI
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
+	MOVQ    ahead+136(FP), DI
+	ADDQ    AX, DI
+	MOVQ    CX, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    CX, R8
+	CMOVQLT CX, R8
+	SUBQ    R8, R9
+
+first:
+	PREFETCHT0  (DI)
+	ADDQ        $0x00000040, DI
+	VMOVUPS     (AX), Z1
+	VMOVUPS     (DX)(SI*1), Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, SI
+	DECQ        R8
+	JNZ         first
+	MOVQ        R9, CX
+	TESTQ       CX, CX
+	JZ          end
 
 loop0_0:
 	VMOVUPS     (AX), Z1
-	VMOVUPS     (DX)(DI*1), Z2
+	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000040, CX
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop0_0
-	VMOVUPS     Z0, (BX)
+
+end:
+	VMOVUPS Z0, (BX)
 	VZEROUPPER
 	RET
 
@@ -39139,7 +39183,7 @@ loop0_0:
 	RET
 
 // func avx512F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·avx512F164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -39157,32 +39201,59 @@ TEXT ·avx512F164x1(SB), NOSPLIT, $0-144
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
 	VMOVUPS 192(DI), Z3
-	MOVQ    ahead+136(FP), BX
-	ADDQ    AX, BX
-	MOVQ    steps+128(FP), R8
-	XORQ    R9, R9
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
+	MOVQ    ahead+136(FP), R9
+	ADDQ    AX, R9
+	MOVQ    BX, R11
+	MOVQ    $0x00000010, R10
+	CMPQ    BX, R10
+	CMOVQLT BX, R10
+	SUBQ    R10, R11
+
+first:
+	PREFETCHT0  (R9)
+	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R9)(DX*1)
+	ADDQ        $0x00000040, R9
+	VCVTPH2PS   (AX), Z4
+	VCVTPH2PS   (AX)(CX*1), Z5
+	VCVTPH2PS   (AX)(CX*2), Z6
+	VCVTPH2PS   (AX)(DX*1), Z7
+	VMOVUPS     (SI)(R8*1), Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R8
+	DECQ        R10
+	JNZ         first
+	MOVQ        R11, BX
+	TESTQ       BX, BX
+	JZ          end
 
 loop0_0:
 	VCVTPH2PS   (AX), Z4
 	VCVTPH2PS   (AX)(CX*1), Z5
 	VCVTPH2PS   (AX)(CX*2), Z6
 	VCVTPH2PS   (AX)(DX*1), Z7
-	VMOVUPS     (SI)(R9*1), Z8
+	VMOVUPS     (SI)(R8*1), Z8
 	VFMADD231PS Z8, Z4, Z0
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
-	PREFETCHT0  (BX)
-	PREFETCHT0  64(BX)
-	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Z0, (DI)
-	VMOVUPS     Z1, 64(DI)
-	VMOVUPS     Z2, 128(DI)
-	VMOVUPS     Z3, 192(DI)
+
+end:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
 	VZEROUPPER
 	RET
 
@@ -39285,7 +39356,7 @@ loop0_0:
 	RET
 
 // func avx512F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·avx512F161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -39300,22 +39371,41 @@ TEXT ·avx512F161x1(SB), NOSPLIT, $0-144
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Z0
-	MOVQ    ahead+136(FP), CX
-	ADDQ    AX, CX
-	MOVQ    steps+128(FP), SI
-	XORQ    DI, DI
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
+	MOVQ    ahead+136(FP), DI
+	ADDQ    AX, DI
+	MOVQ    CX, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    CX, R8
+	CMOVQLT CX, R8
+	SUBQ    R8, R9
+
+first:
+	PREFETCHT0  (DI)
+	ADDQ        $0x00000040, DI
+	VCVTPH2PS   (AX), Z1
+	VMOVUPS     (DX)(SI*1), Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, SI
+	DECQ        R8
+	JNZ         first
+	MOVQ        R9, CX
+	TESTQ       CX, CX
+	JZ          end
 
 loop0_0:
 	VCVTPH2PS   (AX), Z1
-	VMOVUPS     (DX)(DI*1), Z2
+	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop0_0
-	VMOVUPS     Z0, (BX)
+
+end:
+	VMOVUPS Z0, (BX)
 	VZEROUPPER
 	RET
 
@@ -39486,7 +39576,7 @@ loop0_0:
 	RET
 
 // func avx512BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·avx512BF164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -39504,10 +39594,42 @@ TEXT ·avx512BF164x1(SB), NOSPLIT, $0-144
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
 	VMOVUPS 192(DI), Z3
-	MOVQ    ahead+136(FP), BX
-	ADDQ    AX, BX
-	MOVQ    steps+128(FP), R8
-	XORQ    R9, R9
+	MOVQ    steps+128(FP), BX
+	XORQ    R8, R8
+	MOVQ    ahead+136(FP), R9
+	ADDQ    AX, R9
+	MOVQ    BX, R11
+	MOVQ    $0x00000010, R10
+	CMPQ    BX, R10
+	CMOVQLT BX, R10
+	SUBQ    R10, R11
+
+first:
+	PREFETCHT0  (R9)
+	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R9)(DX*1)
+	ADDQ        $0x00000040, R9
+	VPMOVZXWD   (AX), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VPMOVZXWD   (AX)(CX*1), Z5
+	VPSLLD      $0x10, Z5, Z5
+	VPMOVZXWD   (AX)(CX*2), Z6
+	VPSLLD      $0x10, Z6, Z6
+	VPMOVZXWD   (AX)(DX*1), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMOVUPS     (SI)(R8*1), Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R8
+	DECQ        R10
+	JNZ         first
+	MOVQ        R11, BX
+	TESTQ       BX, BX
+	JZ          end
 
 loop0_0:
 	VPMOVZXWD   (AX), Z4
@@ -39518,22 +39640,21 @@ loop0_0:
 	VPSLLD      $0x10, Z6, Z6
 	VPMOVZXWD   (AX)(DX*1), Z7
 	VPSLLD      $0x10, Z7, Z7
-	VMOVUPS     (SI)(R9*1), Z8
+	VMOVUPS     (SI)(R8*1), Z8
 	VFMADD231PS Z8, Z4, Z0
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
-	PREFETCHT0  (BX)
-	PREFETCHT0  64(BX)
-	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R9
-	DECQ        R8
+	ADDQ        $0x00000040, R8
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Z0, (DI)
-	VMOVUPS     Z1, 64(DI)
-	VMOVUPS     Z2, 128(DI)
-	VMOVUPS     Z3, 192(DI)
+
+end:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
 	VZEROUPPER
 	RET
 
@@ -39638,7 +39759,7 @@ loop0_0:
 	RET
 
 // func avx512BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·avx512BF161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -39653,23 +39774,43 @@ TEXT ·avx512BF161x1(SB), NOSPLIT, $0-144
 	SHLQ    $0x06, BX
 	ADDQ    CX, BX
 	VMOVUPS (BX), Z0
-	MOVQ    ahead+136(FP), CX
-	ADDQ    AX, CX
-	MOVQ    steps+128(FP), SI
-	XORQ    DI, DI
+	MOVQ    steps+128(FP), CX
+	XORQ    SI, SI
+	MOVQ    ahead+136(FP), DI
+	ADDQ    AX, DI
+	MOVQ    CX, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    CX, R8
+	CMOVQLT CX, R8
+	SUBQ    R8, R9
+
+first:
+	PREFETCHT0  (DI)
+	ADDQ        $0x00000040, DI
+	VPMOVZXWD   (AX), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMOVUPS     (DX)(SI*1), Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, SI
+	DECQ        R8
+	JNZ         first
+	MOVQ        R9, CX
+	TESTQ       CX, CX
+	JZ          end
 
 loop0_0:
 	VPMOVZXWD   (AX), Z1
 	VPSLLD      $0x10, Z1, Z1
-	VMOVUPS     (DX)(DI*1), Z2
+	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
-	PREFETCHT0  (CX)
-	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, DI
-	DECQ        SI
+	ADDQ        $0x00000040, SI
+	DECQ        CX
 	JNZ         loop0_0
-	VMOVUPS     Z0, (BX)
+
+end:
+	VMOVUPS Z0, (BX)
 	VZEROUPPER
 	RET
 

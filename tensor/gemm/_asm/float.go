@@ -77,46 +77,54 @@ func float(name string, t floatType, rows, n int) {
 					VMOVUPS(sum(c, r), acc[c][r])
 				}
 			}
-			// What the next rows need is fetched at the pace of the weights.
-			next := GP64()
-			if n == 1 {
-				Load(Param("ahead"), next)
-				ADDQ(w, next)
-			}
 			steps, at := Load(Param("steps"), GP64()), GP64()
 			XORQ(at, at)
-			Label(label)
-			weights := make([]VecVirtual, rowsAtOnce)
-			for r := range weights {
-				weights[r] = v.reg()
-				m := Mem{Base: w, Disp: half * v.rows() * t.size}
-				switch r {
-				case 1:
-					m.Index, m.Scale = stride, 1
-				case 2:
-					m.Index, m.Scale = stride, 2
-				case 3:
-					m.Index, m.Scale = stride3, 1
-				}
-				t.load(m, weights[r])
-			}
-			for c := range n {
-				q := v.reg()
-				VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: half * v.rows() * 4}, q)
+			step := func() {
+				weights := make([]VecVirtual, rowsAtOnce)
 				for r := range weights {
-					VFMADD231PS(q, weights[r], acc[c][r])
+					weights[r] = v.reg()
+					t.load(rowAt(w, stride, stride3, r, half*v.rows()*t.size), weights[r])
 				}
-			}
-			if n == 1 {
-				for i := 0; i < rowsAtOnce*v.rows()*t.size; i += 64 {
-					PREFETCHT0(Mem{Base: next, Disp: i})
+				for c := range n {
+					q := v.reg()
+					VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: half * v.rows() * 4}, q)
+					for r := range weights {
+						VFMADD231PS(q, weights[r], acc[c][r])
+					}
 				}
-				ADDQ(U32(rowsAtOnce*v.rows()*t.size), next)
+				ADDQ(U32(16*t.size), w)
+				ADDQ(U32(64), at)
 			}
-			ADDQ(U32(16*t.size), w)
-			ADDQ(U32(64), at)
+			if n == 1 && half == 0 {
+				// The beginning of the next rows is fetched; the processor
+				// itself fetches how they go on.
+				next, first, all := GP64(), GP64(), GP64()
+				Load(Param("ahead"), next)
+				ADDQ(w, next)
+				MOVQ(steps, all)
+				MOVQ(U32(prefetchSteps), first)
+				CMPQ(steps, first)
+				CMOVQLT(steps, first)
+				SUBQ(first, all)
+				Label("first")
+				for r := range rowsAtOnce {
+					PREFETCHT0(rowAt(next, stride, stride3, r, 0))
+				}
+				ADDQ(U32(64), next)
+				step()
+				DECQ(first)
+				JNZ(LabelRef("first"))
+				MOVQ(all, steps)
+				TESTQ(steps, steps)
+				JZ(LabelRef("end"))
+			}
+			Label(label)
+			step()
 			DECQ(steps)
 			JNZ(LabelRef(label))
+			if n == 1 && half == 0 {
+				Label("end")
+			}
 			for c := range acc {
 				for r := range acc[c] {
 					VMOVUPS(acc[c][r], sum(c, r))
@@ -126,6 +134,23 @@ func float(name string, t floatType, rows, n int) {
 	}
 	VZEROUPPER()
 	RET()
+}
+
+// prefetchSteps cache lines of the next rows are prefetched.
+const prefetchSteps = 16
+
+// rowAt addresses a byte of row 0 to 3.
+func rowAt(w, stride, stride3 GPVirtual, row, offset int) Mem {
+	m := Mem{Base: w, Disp: offset}
+	switch row {
+	case 1:
+		m.Index, m.Scale = stride, 1
+	case 2:
+		m.Index, m.Scale = stride, 2
+	case 3:
+		m.Index, m.Scale = stride3, 1
+	}
+	return m
 }
 
 // reduce adds up partial sums in a tree.
