@@ -57,83 +57,106 @@ func float(name string, t floatType, rows, n int) {
 	w, stride, stride3 := GP64(), GP64(), GP64()
 	Load(Param("stride"), stride)
 	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
-	for half := range tileRows / v.rows() {
+	vectors := tileRows / v.rows() // of 16 partial sums
+	atOnce := vectors
+	if n > 1 {
+		atOnce = 1
+	}
+	for begin := 0; begin < vectors; begin += atOnce {
 		for first := 0; first < rows; first += rowsAtOnce {
-			label := fmt.Sprintf("loop%d_%d", half, first)
-			Load(Param("w").Base(), w)
-			if first > 0 {
-				LEAQ(Mem{Base: w, Index: stride, Scale: uint8(first)}, w)
-			}
-			x := columnPointers("x", 0, n)
-			partial := columnPointers("partial", 6, n)
-			acc := make([][]VecVirtual, n)
-			sum := func(c, r int) Mem {
-				return Mem{Base: partial[c], Disp: 64*(first+r) + half*4*v.rows()}
-			}
-			for c := range acc {
-				acc[c] = make([]VecVirtual, rowsAtOnce)
-				for r := range acc[c] {
-					acc[c][r] = v.reg()
-					VMOVUPS(sum(c, r), acc[c][r])
-				}
-			}
-			steps, at := Load(Param("steps"), GP64()), GP64()
-			XORQ(at, at)
-			step := func() {
-				weights := make([]VecVirtual, rowsAtOnce)
-				for r := range weights {
-					weights[r] = v.reg()
-					t.load(rowAt(w, stride, stride3, r, half*v.rows()*t.size), weights[r])
-				}
-				for c := range n {
-					q := v.reg()
-					VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: half * v.rows() * 4}, q)
-					for r := range weights {
-						VFMADD231PS(q, weights[r], acc[c][r])
-					}
-				}
-				ADDQ(U32(16*t.size), w)
-				ADDQ(U32(64), at)
-			}
-			if n == 1 && half == 0 {
-				// The beginning of the next rows is fetched; the processor
-				// itself fetches how they go on.
-				next, first, all := GP64(), GP64(), GP64()
-				Load(Param("ahead"), next)
-				ADDQ(w, next)
-				MOVQ(steps, all)
-				MOVQ(U32(prefetchSteps), first)
-				CMPQ(steps, first)
-				CMOVQLT(steps, first)
-				SUBQ(first, all)
-				Label("first")
-				for r := range rowsAtOnce {
-					PREFETCHT0(rowAt(next, stride, stride3, r, 0))
-				}
-				ADDQ(U32(64), next)
-				step()
-				DECQ(first)
-				JNZ(LabelRef("first"))
-				MOVQ(all, steps)
-				TESTQ(steps, steps)
-				JZ(LabelRef("end"))
-			}
-			Label(label)
-			step()
-			DECQ(steps)
-			JNZ(LabelRef(label))
-			if n == 1 && half == 0 {
-				Label("end")
-			}
-			for c := range acc {
-				for r := range acc[c] {
-					VMOVUPS(acc[c][r], sum(c, r))
-				}
-			}
+			floatPass(t, n, first, rowsAtOnce, begin, atOnce, w, stride, stride3)
 		}
 	}
 	VZEROUPPER()
 	RET()
+}
+
+// floatPass multiplies some rows, and some vectors of each 16 elements.
+func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, stride3 GPVirtual) {
+	label := fmt.Sprintf("loop%d_%d", begin, first)
+	Load(Param("w").Base(), w)
+	if first > 0 {
+		LEAQ(Mem{Base: w, Index: stride, Scale: uint8(first)}, w)
+	}
+	x := columnPointers("x", 0, n)
+	partial := columnPointers("partial", 6, n)
+	type sum struct {
+		acc VecVirtual
+		at  Mem
+	}
+	sums := make([][][]sum, n) // column, row, vector
+	for c := range sums {
+		sums[c] = make([][]sum, rows)
+		for r := range sums[c] {
+			for i := range vectors {
+				s := sum{v.reg(), Mem{Base: partial[c], Disp: 64*(first+r) + (begin+i)*4*v.rows()}}
+				VMOVUPS(s.at, s.acc)
+				sums[c][r] = append(sums[c][r], s)
+			}
+		}
+	}
+	steps, at := Load(Param("steps"), GP64()), GP64()
+	XORQ(at, at)
+	step := func() {
+		for i := range vectors {
+			weights := make([]VecVirtual, rows)
+			for r := range weights {
+				weights[r] = v.reg()
+				t.load(rowAt(w, stride, stride3, r, (begin+i)*v.rows()*t.size), weights[r])
+			}
+			for c := range n {
+				q := v.reg()
+				VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: (begin + i) * v.rows() * 4}, q)
+				for r := range weights {
+					VFMADD231PS(q, weights[r], sums[c][r][i].acc)
+				}
+			}
+		}
+		ADDQ(U32(16*t.size), w)
+		ADDQ(U32(64), at)
+	}
+	if n == 1 {
+		prefetchingSteps(w, stride, stride3, steps.(GPVirtual), rows, step)
+	}
+	Label(label)
+	step()
+	DECQ(steps)
+	JNZ(LabelRef(label))
+	if n == 1 {
+		Label("end")
+	}
+	for c := range sums {
+		for r := range sums[c] {
+			for _, s := range sums[c][r] {
+				VMOVUPS(s.acc, s.at)
+			}
+		}
+	}
+}
+
+// prefetchingSteps does the first steps and fetches the beginning of the next
+// rows meanwhile; the processor itself fetches how they go on. Without more
+// steps it jumps to the end.
+func prefetchingSteps(w, stride, stride3, steps GPVirtual, rows int, step func()) {
+	next, first, all := GP64(), GP64(), GP64()
+	Load(Param("ahead"), next)
+	ADDQ(w, next)
+	MOVQ(steps, all)
+	MOVQ(U32(prefetchSteps), first)
+	CMPQ(steps, first)
+	CMOVQLT(steps, first)
+	SUBQ(first, all)
+	Label("first")
+	for r := range rows {
+		PREFETCHT0(rowAt(next, stride, stride3, r, 0))
+	}
+	ADDQ(U32(64), next)
+	step()
+	DECQ(first)
+	JNZ(LabelRef("first"))
+	MOVQ(all, steps)
+	TESTQ(steps, steps)
+	JZ(LabelRef("end"))
 }
 
 // prefetchSteps cache lines of the next rows are prefetched.
