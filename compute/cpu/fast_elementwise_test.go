@@ -117,6 +117,30 @@ func TestFastDeltaNet(t *testing.T) {
 	})
 }
 
+// TestFastConv wants of a convolution, cut anywhere, what the reference gives.
+func TestFastConv(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.Uint64().Draw(t, "seed")
+		rows, cols, width := rapid.IntRange(2, 9).Draw(t, "rows"), rapid.IntRange(1, 600).Draw(t, "columns"), rapid.IntRange(2, 5).Draw(t, "width")
+		run := func(b *bench, cut int) [][]float32 {
+			defer b.close()
+			r := rand.New(rand.NewPCG(seed, 6))
+			m := func(rows, cols int) compute.Matrix { return b.matrix(rows, cols, normal(r, rows*cols)) }
+			x, kernel, dst := m(rows, cols), m(cols, width), m(rows, cols)
+			first, last := m(width-1, cols), m(width-1, cols)
+			b.s.Conv(dst, x, kernel, []compute.StateRun{{Row: 0, Count: cut, First: true, From: last.Span(), To: first.Span()}})
+			b.s.Conv(dst, x, kernel, []compute.StateRun{{Row: cut, Count: rows - cut, From: first.Span(), To: last.Span()}})
+			return [][]float32{b.read(dst), b.read(last)}
+		}
+		want, one := run(newBench(t, 1), 1), run(newFastBench(t, 2, compute.Work{}), rows-1)
+		got := run(newFastBench(t, rapid.IntRange(1, 3).Draw(t, "threads"), compute.Work{}), rapid.IntRange(1, rows-1).Draw(t, "cut"))
+		for i := range got {
+			close32(t, "fast", got[i], want[i], 1e-5)
+			same(t, "cut", got[i], one[i])
+		}
+	})
+}
+
 // TestFastStoreKV wants the same bytes as the reference.
 func TestFastStoreKV(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

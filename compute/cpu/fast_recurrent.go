@@ -7,6 +7,45 @@ import (
 	"gorun/tensor/vec"
 )
 
+// convColumns is the number of columns that a thread convolves at a time.
+const convColumns = 256
+
+// Conv adds up in float32, the oldest value first, with an fma each.
+func (f *fast) Conv(dst, x, kernel compute.Matrix, seqs []compute.StateRun) {
+	require(dst.Rows == x.Rows && dst.Cols == x.Cols && kernel.Rows == x.Cols && kernel.Cols > 1,
+		"Conv of %dx%d by %dx%d to %dx%d", x.Rows, x.Cols, kernel.Rows, kernel.Cols, dst.Rows, dst.Cols)
+	for _, run := range seqs {
+		input := newConvInput(x, kernel, run)
+		f.parallel((x.Cols+convColumns-1)/convColumns, func(worker, lo, hi int) {
+			taps := f.worker(worker, kernel.Cols*convColumns)
+			for block := lo; block < hi; block++ {
+				first := block * convColumns
+				convBlock(dst, &input, kernel, taps, first, min(x.Cols-first, convColumns))
+			}
+		})
+		input.keep()
+	}
+}
+
+// convBlock convolves n columns. taps is scratch for their weights, turned so
+// that those of one distance are side by side.
+func convBlock(dst compute.Matrix, input *convInput, kernel compute.Matrix, taps []float32, first, n int) {
+	for c := range n {
+		for i, w := range row(kernel, first+c) {
+			taps[i*n+c] = w
+		}
+	}
+	for t := range input.run.Count {
+		out := row(dst, input.run.Row+t)[first:][:n]
+		clear(out)
+		for i := range kernel.Cols {
+			if in := input.at(t - input.past + i); in != nil {
+				vec.MultiplyAdd(out, in[first:][:n], taps[i*n:][:n])
+			}
+		}
+	}
+}
+
 func (f *fast) DeltaNet(dst compute.Matrix, p compute.DeltaNet, seqs []compute.StateRun) {
 	require(p.Q.Cols == p.KeyHeads*p.KeyDim && p.K.Cols == p.Q.Cols && p.V.Cols == p.ValueHeads*p.ValueDim && dst.Cols == p.V.Cols &&
 		p.Alpha.Cols == p.ValueHeads && p.Beta.Cols == p.ValueHeads && p.ValueHeads%p.KeyHeads == 0,

@@ -9,26 +9,15 @@ import (
 func (s *stream) Conv(dst, x, kernel compute.Matrix, seqs []compute.StateRun) {
 	require(dst.Rows == x.Rows && dst.Cols == x.Cols && kernel.Rows == x.Cols && kernel.Cols > 1,
 		"Conv of %dx%d by %dx%d to %dx%d", x.Rows, x.Cols, kernel.Rows, kernel.Cols, dst.Rows, dst.Cols)
-	past := kernel.Cols - 1
 	for _, run := range seqs {
-		from, to := compute.MatrixOf(run.From, past, x.Cols), compute.MatrixOf(run.To, past, x.Cols)
-		// input is row t of the run, or of the state if t is negative.
-		input := func(t int) []float32 {
-			switch {
-			case t >= 0:
-				return row(x, run.Row+t)
-			case run.First:
-				return nil
-			}
-			return row(from, past+t)
-		}
+		input := newConvInput(x, kernel, run)
 		s.parallel(run.Count, func(_, lo, hi int) {
 			for t := lo; t < hi; t++ {
 				out := row(dst, run.Row+t)
 				for c := range out {
 					sum := 0.0
 					for i, w := range row(kernel, c) {
-						if in := input(t - past + i); in != nil {
+						if in := input.at(t - input.past + i); in != nil {
 							sum += float64(w) * float64(in[c])
 						}
 					}
@@ -36,12 +25,41 @@ func (s *stream) Conv(dst, x, kernel compute.Matrix, seqs []compute.StateRun) {
 				}
 			}
 		})
-		for i := range past {
-			if in := input(run.Count - past + i); in != nil {
-				copy(row(to, i), in)
-			} else {
-				clear(row(to, i))
-			}
+		input.keep()
+	}
+}
+
+// convInput is what a run of a convolution reads: its rows, and those before.
+type convInput struct {
+	x, from, to compute.Matrix
+	run         compute.StateRun
+	past        int // rows of the state
+}
+
+func newConvInput(x, kernel compute.Matrix, run compute.StateRun) convInput {
+	past := kernel.Cols - 1
+	return convInput{x, compute.MatrixOf(run.From, past, x.Cols), compute.MatrixOf(run.To, past, x.Cols), run, past}
+}
+
+// at is row t of the run, or of the state if t is negative; nil before the
+// beginning of the sequence.
+func (c *convInput) at(t int) []float32 {
+	switch {
+	case t >= 0:
+		return row(c.x, c.run.Row+t)
+	case c.run.First:
+		return nil
+	}
+	return row(c.from, c.past+t)
+}
+
+// keep writes the state after the run.
+func (c *convInput) keep() {
+	for i := range c.past {
+		if in := c.at(c.run.Count - c.past + i); in != nil {
+			copy(row(c.to, i), in)
+		} else {
+			clear(row(c.to, i))
 		}
 	}
 }

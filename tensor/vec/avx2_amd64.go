@@ -59,6 +59,11 @@ func avx2Scale(dst []float32, x []float32, weight []float32, scale float32)
 //go:noescape
 func avx2Accumulate(dst []float32, x []float32, scale float32)
 
+// avx2MultiplyAdd adds products: see multiplyAddGeneric.
+//
+//go:noescape
+func avx2MultiplyAdd(dst []float32, a []float32, b []float32)
+
 // avx2Halve rounds to float16: see halveGeneric.
 //
 //go:noescape

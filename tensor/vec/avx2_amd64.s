@@ -735,6 +735,27 @@ next:
 	VZEROUPPER
 	RET
 
+// func avx2MultiplyAdd(dst []float32, a []float32, b []float32)
+// Requires: AVX, FMA3
+TEXT ·avx2MultiplyAdd(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ dst_len+8(FP), BX
+
+next:
+	VMOVUPS     (AX), Y1
+	VMOVUPS     (CX), Y0
+	VFMADD231PS (DX), Y0, Y1
+	VMOVUPS     Y1, (AX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	SUBQ        $0x08, BX
+	JNZ         next
+	VZEROUPPER
+	RET
+
 // func avx2Halve(dst []byte, x []float32)
 // Requires: AVX, F16C
 TEXT ·avx2Halve(SB), NOSPLIT, $0-48

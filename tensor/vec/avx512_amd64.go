@@ -59,6 +59,11 @@ func avx512Scale(dst []float32, x []float32, weight []float32, scale float32)
 //go:noescape
 func avx512Accumulate(dst []float32, x []float32, scale float32)
 
+// avx512MultiplyAdd adds products: see multiplyAddGeneric.
+//
+//go:noescape
+func avx512MultiplyAdd(dst []float32, a []float32, b []float32)
+
 // avx512Halve rounds to float16: see halveGeneric.
 //
 //go:noescape

@@ -835,6 +835,27 @@ next:
 	VZEROUPPER
 	RET
 
+// func avx512MultiplyAdd(dst []float32, a []float32, b []float32)
+// Requires: AVX, AVX512F
+TEXT ·avx512MultiplyAdd(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ dst_len+8(FP), BX
+
+next:
+	VMOVUPS     (AX), Z1
+	VMOVUPS     (CX), Z0
+	VFMADD231PS (DX), Z0, Z1
+	VMOVUPS     Z1, (AX)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, CX
+	ADDQ        $0x40, DX
+	SUBQ        $0x10, BX
+	JNZ         next
+	VZEROUPPER
+	RET
+
 // func avx512Halve(dst []byte, x []float32)
 // Requires: AVX, AVX512F
 TEXT ·avx512Halve(SB), NOSPLIT, $0-48

@@ -37,6 +37,8 @@ func (s *Set) Check() error {
 	}
 	s.accumulate(got[:96], y, 0.3)
 	generic.accumulate(want[:96], y, 0.3)
+	s.multiplyAdd(got[:96], x, y)
+	generic.multiplyAdd(want[:96], x, y)
 	if err := s.differ("accumulation", got, want); err != nil {
 		return err
 	}

@@ -12,7 +12,10 @@ import (
 var generic = newGeneric()
 
 func newGeneric() *Set {
-	s := &Set{name: "generic", squares: squaresGeneric, scale: scaleGeneric, accumulate: accumulateGeneric, halve: halveGeneric, delta: deltaGeneric}
+	s := &Set{
+		name: "generic", squares: squaresGeneric, scale: scaleGeneric, accumulate: accumulateGeneric,
+		multiplyAdd: multiplyAddGeneric, halve: halveGeneric, delta: deltaGeneric,
+	}
 	for f := range Function(functions) {
 		s.gated[f], s.activate[f] = gatedGeneric(f), activateGeneric(f)
 	}
@@ -95,6 +98,12 @@ func scaleGeneric(dst, x, weight []float32, scale float32) {
 func accumulateGeneric(dst, x []float32, scale float32) {
 	for i, v := range x {
 		dst[i] = f32.FMA(v, scale, dst[i])
+	}
+}
+
+func multiplyAddGeneric(dst, a, b []float32) {
+	for i, v := range a {
+		dst[i] = f32.FMA(v, b[i], dst[i])
 	}
 }
 

@@ -27,6 +27,9 @@ type (
 	// accumulateFunc computes dst += x*scale of a multiple of 16 values.
 	accumulateFunc func(dst, x []float32, scale float32)
 
+	// multiplyAddFunc computes dst += a*b of a multiple of 16 values.
+	multiplyAddFunc func(dst, a, b []float32)
+
 	// halveFunc rounds a multiple of 16 values to float16.
 	halveFunc func(dst []byte, x []float32)
 
@@ -36,14 +39,15 @@ type (
 
 // A Set is a complete set of kernels for one kind of CPU.
 type Set struct {
-	name       string
-	gated      [functions]gatedFunc
-	activate   [functions]activateFunc
-	squares    squaresFunc
-	scale      scaleFunc
-	accumulate accumulateFunc
-	halve      halveFunc
-	delta      deltaFunc
+	name        string
+	gated       [functions]gatedFunc
+	activate    [functions]activateFunc
+	squares     squaresFunc
+	scale       scaleFunc
+	accumulate  accumulateFunc
+	multiplyAdd multiplyAddFunc
+	halve       halveFunc
+	delta       deltaFunc
 }
 
 // Name is "generic", "avx2" or "avx512".

@@ -32,23 +32,25 @@ func nativeSets() (list []*Set) {
 }
 
 var avx512 = &Set{
-	name:       "avx512",
-	gated:      [functions]gatedFunc{avx512GatedSiLU, avx512GatedGELU, avx512GatedQuickGELU, avx512GatedSigmoid},
-	activate:   [functions]activateFunc{avx512SiLU, avx512GELU, avx512QuickGELU, avx512Sigmoid},
-	squares:    avx512Squares,
-	scale:      avx512Scale,
-	accumulate: avx512Accumulate,
-	halve:      avx512Halve,
-	delta:      avx512Delta,
+	name:        "avx512",
+	gated:       [functions]gatedFunc{avx512GatedSiLU, avx512GatedGELU, avx512GatedQuickGELU, avx512GatedSigmoid},
+	activate:    [functions]activateFunc{avx512SiLU, avx512GELU, avx512QuickGELU, avx512Sigmoid},
+	squares:     avx512Squares,
+	scale:       avx512Scale,
+	accumulate:  avx512Accumulate,
+	halve:       avx512Halve,
+	multiplyAdd: avx512MultiplyAdd,
+	delta:       avx512Delta,
 }
 
 var avx2 = &Set{
-	name:       "avx2",
-	gated:      [functions]gatedFunc{avx2GatedSiLU, avx2GatedGELU, avx2GatedQuickGELU, avx2GatedSigmoid},
-	activate:   [functions]activateFunc{avx2SiLU, avx2GELU, avx2QuickGELU, avx2Sigmoid},
-	squares:    avx2Squares,
-	scale:      avx2Scale,
-	accumulate: avx2Accumulate,
-	halve:      avx2Halve,
-	delta:      avx2Delta,
+	name:        "avx2",
+	gated:       [functions]gatedFunc{avx2GatedSiLU, avx2GatedGELU, avx2GatedQuickGELU, avx2GatedSigmoid},
+	activate:    [functions]activateFunc{avx2SiLU, avx2GELU, avx2QuickGELU, avx2Sigmoid},
+	squares:     avx2Squares,
+	scale:       avx2Scale,
+	accumulate:  avx2Accumulate,
+	halve:       avx2Halve,
+	multiplyAdd: avx2MultiplyAdd,
+	delta:       avx2Delta,
 }

@@ -79,6 +79,16 @@ func Accumulate(dst, x []float32, scale float32) {
 	generic.accumulate(dst[n:], x[n:], scale)
 }
 
+// MultiplyAdd computes dst += a*b, element by element, with an fma each.
+func MultiplyAdd(dst, a, b []float32) {
+	same(len(dst), len(a), len(b))
+	n := len(a) / lanes * lanes
+	if n > 0 {
+		Current().multiplyAdd(dst[:n], a[:n], b[:n])
+	}
+	generic.multiplyAdd(dst[n:], a[n:], b[n:])
+}
+
 // Halve rounds x to float16, to the same bits as tensor.Quantize.
 func Halve(dst []byte, x []float32) {
 	same(len(dst), 2*len(x), 2*len(x))

@@ -98,6 +98,10 @@ func checkRows(t *rapid.T) {
 	generic.accumulate(want, x, 0.7)
 	equal(t, "accumulation", got, want)
 
+	MultiplyAdd(got, gx, gy)
+	generic.multiplyAdd(want, x, y)
+	equal(t, "products", got, want)
+
 	half, wantHalf := guard.Memory[byte](t, 2*n), make([]byte, 2*n)
 	Halve(half, gx)
 	generic.halve(wantHalf, x)

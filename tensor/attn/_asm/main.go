@@ -59,6 +59,7 @@ func vectors() {
 	squares()
 	scale()
 	accumulate()
+	multiplyAdd()
 	halve()
 	delta()
 }

@@ -70,6 +70,26 @@ func accumulate() {
 	RET()
 }
 
+// multiplyAdd adds products.
+func multiplyAdd() {
+	function("MultiplyAdd", "(dst, a, b []float32)", "adds products: see multiplyAddGeneric.")
+	dst, a, b := Load(Param("dst").Base(), GP64()), Load(Param("a").Base(), GP64()), Load(Param("b").Base(), GP64())
+	n := Load(Param("dst").Len(), GP64())
+	Label("next")
+	x, y := v.reg(), v.reg()
+	VMOVUPS(Mem{Base: dst}, y)
+	VMOVUPS(Mem{Base: a}, x)
+	VFMADD231PS(Mem{Base: b}, x, y)
+	VMOVUPS(y, Mem{Base: dst})
+	for _, p := range []Op{dst, a, b} {
+		ADDQ(Imm(uint64(4*v.lanes())), p)
+	}
+	SUBQ(Imm(uint64(v.lanes())), n)
+	JNZ(LabelRef("next"))
+	VZEROUPPER()
+	RET()
+}
+
 // halve rounds to float16, to nearest and even.
 func halve() {
 	function("Halve", "(dst []byte, x []float32)", "rounds to float16: see halveGeneric.")
