@@ -17,3 +17,12 @@ func hunyuanDense(k *keys, o describeOptions) *Spec {
 	}
 	return s
 }
+
+// hunyuanMoE describes Hunyuan-A13B: Hunyuan with a shared expert beside the
+// chosen.
+func hunyuanMoE(k *keys, o describeOptions) *Spec {
+	k.require("expert_count")
+	s := hunyuanDense(k, o)
+	s.sharedExpert(k.integerOr("expert_shared_feed_forward_length", k.perLayer("feed_forward_length", 1, 0)[0]), false)
+	return s
+}

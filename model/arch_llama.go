@@ -1,5 +1,11 @@
 package model
 
+import (
+	"errors"
+
+	"gorun/compute"
+)
+
 // llama describes Llama 1 to 3, Mistral, Mixtral and the many models with
 // their shape. Llama 3.1 divides RoPE frequencies by a tensor of factors.
 func llama(k *keys, o describeOptions) *Spec {
@@ -50,5 +56,37 @@ func smollm3(k *keys, o describeOptions) *Spec {
 			l.Attention.Rope = NoRope
 		}
 	})
+	return s
+}
+
+// graniteMoE describes IBM Granite's mixtures of experts.
+func graniteMoE(k *keys, o describeOptions) *Spec {
+	k.require("expert_count")
+	s := granite(k, o)
+	if n := k.integerOr("expert_shared_feed_forward_length", 0); n > 0 {
+		s.sharedExpert(n, false)
+	}
+	return s
+}
+
+// arcee describes Arcee's AFM: Llama with squared ReLU in place of a gate.
+func arcee(k *keys, o describeOptions) *Spec {
+	s := llama(k, o)
+	s.plain(compute.SquaredReLU)
+	return s
+}
+
+// internLM2 describes InternLM2 and 2.5 ("InternLM2 Technical Report"): the
+// shape of Llama.
+func internLM2(k *keys, _ describeOptions) *Spec { return transformer(k) }
+
+// baichuan describes Baichuan 7B and Baichuan2 7B ("Baichuan 2: Open
+// Large-scale Language Models"): the shape of Llama. The 13B models have
+// another way of telling positions.
+func baichuan(k *keys, _ describeOptions) *Spec {
+	s := transformer(k)
+	if len(s.Layers) == 40 {
+		k.fail(errors.New("the 13B models use ALiBi, which gorun does not compute"))
+	}
 	return s
 }

@@ -17,3 +17,14 @@ func olmo2(k *keys, _ describeOptions) *Spec {
 	}
 	return s
 }
+
+// olmoe describes OLMoE (Muennighoff et al.): queries and keys normalized
+// across all heads, the weights of the chosen experts as the softmax has them.
+func olmoe(k *keys, _ describeOptions) *Spec {
+	k.require("expert_count")
+	s := transformer(k)
+	s.halves()
+	s.each(func(_ int, l *Layer) { l.Attention.QKNorm = QKWhole })
+	s.moe(func(_ int, e *Experts) { e.Routing.Normalize = false })
+	return s
+}

@@ -1,5 +1,7 @@
 package model
 
+import "gorun/compute"
+
 // phi3 describes Phi-3 and Phi-4: Llama with fused projections, and two sets
 // of RoPE factors, for contexts up to the original one and beyond (Ding et
 // al., "LongRoPE").
@@ -17,5 +19,15 @@ func phi3(k *keys, o describeOptions) *Spec {
 		}
 		s.ropeFactors(o, factors)
 	}
+	return s
+}
+
+// phi2 describes Phi-1, 1.5 and 2 (Microsoft): branches side by side, RoPE
+// over a part of each head, biases throughout.
+func phi2(k *keys, _ describeOptions) *Spec {
+	s := layerNormed(k)
+	s.halves()
+	s.plain(compute.GELU)
+	s.each(func(_ int, l *Layer) { l.Parallel = true })
 	return s
 }

@@ -68,3 +68,11 @@ func qwen3next(k *keys, o describeOptions) *Spec {
 	s.each(func(_ int, l *Layer) { l.Delta.Grouped, l.Delta.Fused = true, true })
 	return s
 }
+
+// qwen describes the first Qwen ("Qwen Technical Report"), whose files count
+// gate and up together as the length of a block.
+func qwen(k *keys, o describeOptions) *Spec {
+	s := qwen2(k, o)
+	s.each(func(_ int, l *Layer) { l.FFN.Hidden /= 2 })
+	return s
+}

@@ -264,6 +264,9 @@ func (p *pass) layer(i int) error {
 	if err := p.mix(i); err != nil {
 		return err
 	}
+	if l.OwnNorm {
+		p.normalize(l.Norms, w.ffnNorm)
+	}
 	p.addBranch(l.Norms, w.attnPost)
 	if !l.Parallel {
 		p.normalize(l.Norms, w.ffnNorm)

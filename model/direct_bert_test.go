@@ -52,11 +52,7 @@ func bertDirect(m *tiny, tokens []int32) rows {
 	o := turn{dims: m.dim, halves: true}
 	x := m.embed(tokens).plus(m.model().lookUp("token_types.weight", make([]int32, len(tokens))))
 	if learned {
-		positions := make([]int32, len(tokens))
-		for i := range positions {
-			positions[i] = int32(i)
-		}
-		x = x.plus(m.model().lookUp("position_embd.weight", positions))
+		x = x.plus(m.model().lookUp("position_embd.weight", upTo(len(tokens))))
 	}
 	x = m.model().layerNorm("token_embd_norm", x)
 	for i := range m.layers {

@@ -36,11 +36,7 @@ func makeLFM2MoE(m *tiny) {
 	m.set("leading_dense_block_count", 2)
 	makeExperts(m, 2)
 	m.set("expert_gating_func", 2)
-	m.eachLayer(func(i int, at string) {
-		if i >= 2 {
-			m.vector(at+"exp_probs_b.bias", tinyExperts)
-		}
-	})
+	makeChoiceBias(m, 2)
 }
 
 func lfm2Direct(m *tiny, tokens []int32) rows {
@@ -63,7 +59,7 @@ func lfm2Direct(m *tiny, tokens []int32) rows {
 			x = x.plus(l.swiglu(normed))
 		}
 	}
-	return product(m.model().tensor("token_embd.weight"), m.model().rms("token_embd_norm", x))
+	return m.logits(m.model().rms("token_embd_norm", x))
 }
 
 // shortConv is c * conv(b * x).

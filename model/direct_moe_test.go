@@ -12,6 +12,169 @@ const tinyExperts, tinyUsed = 6, 2
 
 var one = gguf.Uint32(1)
 
+func init() {
+	directs = append(directs,
+		direct{"olmoe", makeOLMoE, olmoeDirect, map[string]change{"query norm": fill("attn_q_norm.weight", 3)}},
+		direct{"granitemoe", makeGraniteMoE, graniteMoEDirect, map[string]change{
+			"shared expert": fill("ffn_down_shexp.weight", 0), "residual scale": drop("residual_scale"), "embedding scale": drop("embedding_scale"),
+		}},
+		direct{"ernie4_5-moe", makeErnieMoE, ernieMoEDirect, map[string]change{
+			"shared expert": fill("ffn_down_shexp.weight", 0), "choice bias": fill("exp_probs_b.bias", 0), "dense layer": fill("ffn_down.weight", 0),
+		}},
+		direct{"hunyuan-moe", makeHunyuanMoE, hunyuanMoEDirect, map[string]change{
+			"shared expert": fill("ffn_down_shexp.weight", 0), "key norm": fill("attn_k_norm.weight", 3),
+		}},
+		direct{"bailingmoe", makeBailing, bailingDirect, map[string]change{
+			"shared expert": fill("ffn_down_shexp.weight", 0), "weights scale": drop("expert_weights_scale"),
+		}},
+		direct{"dots1", makeDots1, dots1Direct, map[string]change{
+			"shared expert": fill("ffn_down_shexp.weight", 0), "weights norm": drop("expert_weights_norm"), "choice bias": fill("exp_probs_b.bias", 0),
+			"gating": set("expert_gating_func", one), "dense layer": fill("ffn_down.weight", 0), "query norm": fill("attn_q_norm.weight", 3),
+		}})
+}
+
+func makeOLMoE(m *tiny) {
+	m.ownHeads()
+	makeExperts(m, 0)
+	m.oneLength()
+	m.eachLayer(func(_ int, at string) {
+		m.vector(at+"attn_q_norm.weight", m.heads*m.dim)
+		m.vector(at+"attn_k_norm.weight", m.kvHeads*m.dim)
+	})
+}
+
+func olmoeDirect(m *tiny, tokens []int32) rows {
+	o := turn{dims: m.dim, halves: true}
+	x := m.embed(tokens)
+	for i := range m.layers {
+		l := m.layer(i)
+		q, k, v := l.qkv(l.rms("attn_norm", x))
+		q, k = m.rope(l.rms("attn_q_norm", q), o), m.rope(l.rms("attn_k_norm", k), o)
+		x = x.plus(l.linear("attn_output", m.attention(q, k, v, causal, m.scale())))
+		x = x.plus(l.mixture(l.rms("ffn_norm", x), softmaxes, false))
+	}
+	return m.logits(m.model().rms("output_norm", x))
+}
+
+func makeGraniteMoE(m *tiny) {
+	makeExperts(m, 0)
+	m.oneLength()
+	m.set("expert_shared_feed_forward_length", 40)
+	makeShared(m, 0, 40)
+	m.set("embedding_scale", 3.0)
+	m.set("residual_scale", 0.5)
+	m.set("logit_scale", 2.0)
+	m.set("attention.scale", 0.125)
+}
+
+func graniteMoEDirect(m *tiny, tokens []int32) rows {
+	o := turn{dims: m.dim}
+	x := m.embed(tokens).scaled(3)
+	for i := range m.layers {
+		l := m.layer(i)
+		q, k, v := l.qkv(l.rms("attn_norm", x))
+		a := m.attention(m.rope(q, o), m.rope(k, o), v, causal, 0.125)
+		x = x.plus(l.linear("attn_output", a).scaled(0.5))
+		normed := l.rms("ffn_norm", x)
+		x = x.plus(l.experts(normed, softmaxes).plus(l.shared(normed)).scaled(0.5))
+	}
+	return m.logits(m.model().rms("output_norm", x)).scaled(0.5)
+}
+
+// makeErnieMoE has one dense layer, then mixtures.
+func makeErnieMoE(m *tiny) {
+	m.set("leading_dense_block_count", 1)
+	m.set("interleave_moe_layer_step", 1)
+	makeExperts(m, 1)
+	m.set("expert_shared_feed_forward_length", 40)
+	makeShared(m, 1, 40)
+	makeChoiceBias(m, 1)
+}
+
+// makeChoiceBias gives routers a bias for the choice.
+func makeChoiceBias(m *tiny, first int) {
+	m.eachLayer(func(i int, at string) {
+		if i >= first {
+			m.vector(at+"exp_probs_b.bias", tinyExperts)
+		}
+	})
+}
+
+// denseFirst is a block that is a mixture if the layer has a router.
+func denseFirst(mixture func(p part, x rows) rows) func(p part, x rows) rows {
+	return func(p part, x rows) rows {
+		if !p.has("ffn_gate_inp.weight") {
+			return p.swiglu(x)
+		}
+		return mixture(p, x).plus(p.shared(x))
+	}
+}
+
+func ernieMoEDirect(m *tiny, tokens []int32) rows {
+	return m.llama(m.embed(tokens), turn{dims: m.dim}, denseFirst(func(p part, x rows) rows { return p.experts(x, biasedSoftmaxes) }))
+}
+
+func makeHunyuanMoE(m *tiny) {
+	makeExperts(m, 0)
+	makeHeadNorms(m)
+	m.set("feed_forward_length", m.hidden/2)
+	makeShared(m, 0, m.hidden/2)
+}
+
+func hunyuanMoEDirect(m *tiny, tokens []int32) rows {
+	o := turn{dims: m.dim, halves: true}
+	x := m.embed(tokens)
+	for i := range m.layers {
+		l := m.layer(i)
+		q, k, v := l.qkv(l.rms("attn_norm", x))
+		q, k = l.rmsHeads("attn_q_norm", m.rope(q, o)), l.rmsHeads("attn_k_norm", m.rope(k, o))
+		x = x.plus(l.linear("attn_output", m.attention(q, k, v, causal, m.scale())))
+		normed := l.rms("ffn_norm", x)
+		x = x.plus(l.experts(normed, softmaxes).plus(l.shared(normed)))
+	}
+	return m.logits(m.model().rms("output_norm", x))
+}
+
+func makeBailing(m *tiny) {
+	makeExperts(m, 0)
+	m.set("expert_shared_count", 2)
+	m.set("expert_weights_scale", 2.5)
+	makeShared(m, 0, m.hidden)
+}
+
+func bailingDirect(m *tiny, tokens []int32) rows {
+	return m.llama(m.embed(tokens), turn{dims: m.dim}, func(p part, x rows) rows {
+		return p.mixture(x, softmaxes, false).scaled(2.5).plus(p.shared(x))
+	})
+}
+
+// makeDots1 has one dense layer, then mixtures with two shared experts.
+func makeDots1(m *tiny) {
+	m.ownHeads()
+	m.set("leading_dense_block_count", 1)
+	makeExperts(m, 1)
+	makeHeadNorms(m)
+	m.set("expert_shared_count", 2)
+	m.set("expert_weights_norm", true)
+	m.set("expert_gating_func", 2)
+	makeShared(m, 1, m.hidden)
+	makeChoiceBias(m, 1)
+}
+
+func dots1Direct(m *tiny, tokens []int32) rows {
+	o := turn{dims: m.dim, halves: true}
+	block := denseFirst(func(p part, x rows) rows { return p.experts(x, biasedSigmoids) })
+	x := m.embed(tokens)
+	for i := range m.layers {
+		l := m.layer(i)
+		q, k, v := l.qkv(l.rms("attn_norm", x))
+		q, k = m.rope(l.rmsHeads("attn_q_norm", q), o), m.rope(l.rmsHeads("attn_k_norm", k), o)
+		x = x.plus(l.linear("attn_output", m.attention(q, k, v, causal, m.scale())))
+		x = x.plus(block(l, l.rms("ffn_norm", x)))
+	}
+	return m.logits(m.model().rms("output_norm", x))
+}
+
 // makeExperts replaces the blocks of layers from first on by mixtures.
 func makeExperts(m *tiny, first int) {
 	m.set("expert_count", tinyExperts)
@@ -28,6 +191,12 @@ func makeExperts(m *tiny, first int) {
 		m.vector(at+"ffn_up_exps.weight", m.width, hidden, tinyExperts)
 		m.vector(at+"ffn_down_exps.weight", hidden, m.width, tinyExperts)
 	})
+}
+
+// oneLength makes the length of blocks that of experts.
+func (m *tiny) oneLength() {
+	m.set("feed_forward_length", m.hidden/2)
+	delete(m.keys, "expert_feed_forward_length")
 }
 
 // makeShared adds an expert that all tokens go through.

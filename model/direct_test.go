@@ -129,6 +129,22 @@ func (m *tiny) biases(parts ...string) {
 	})
 }
 
+// ownHeads gives each query head a KV head of its own.
+func (m *tiny) ownHeads() {
+	m.kvHeads = m.heads
+	m.set("attention.head_count_kv", m.kvHeads)
+	m.eachLayer(func(_ int, at string) {
+		m.matrix(at+"attn_k", m.kvHeads*m.dim, m.width)
+		m.matrix(at+"attn_v", m.kvHeads*m.dim, m.width)
+	})
+}
+
+// fused joins queries, keys and values.
+func (m *tiny) fused() {
+	m.drop("attn_q.weight", "attn_k.weight", "attn_v.weight")
+	m.eachLayer(func(_ int, at string) { m.matrix(at+"attn_qkv", (m.heads+2*m.kvHeads)*m.dim, m.width) })
+}
+
 // layerNorms makes all norms have biases.
 func (m *tiny) layerNorms() {
 	m.set("attention.layer_norm_epsilon", m.eps)
@@ -197,10 +213,16 @@ type part struct {
 	at string
 }
 
-func (m *tiny) model() part        { return part{m, ""} }
-func (m *tiny) layer(i int) part   { return part{m, layerTensor(i, "")} }
-func (p part) has(n string) bool   { return p.weights[p.at+n] != nil }
-func (m *tiny) logits(x rows) rows { return m.model().linear("output", x) }
+func (m *tiny) model() part      { return part{m, ""} }
+func (m *tiny) layer(i int) part { return part{m, layerTensor(i, "")} }
+func (p part) has(n string) bool { return p.weights[p.at+n] != nil }
+
+func (m *tiny) logits(x rows) rows {
+	if !m.model().has("output.weight") {
+		return product(m.model().tensor("token_embd.weight"), x)
+	}
+	return m.model().linear("output", x)
+}
 
 func (p part) tensor(name string) []float64 {
 	values := p.weights[p.at+name]
@@ -395,6 +417,11 @@ func (m *tiny) scale() float64 { return 1 / math.Sqrt(float64(m.dim)) }
 
 // qkv projects x.
 func (p part) qkv(x rows) (q, k, v rows) {
+	if p.has("attn_qkv.weight") {
+		all := p.linear("attn_qkv", x)
+		nq, nk := p.heads*p.dim, p.kvHeads*p.dim
+		return all.cols(0, nq), all.cols(nq, nq+nk), all.cols(nq+nk, nq+2*nk)
+	}
 	return p.linear("attn_q", x), p.linear("attn_k", x), p.linear("attn_v", x)
 }
 
@@ -406,23 +433,27 @@ func (p part) swiglu(x rows) rows {
 // llamaDirect is Llama, the base that others vary (Touvron et al.).
 func llamaDirect(o turn) func(m *tiny, tokens []int32) rows {
 	return func(m *tiny, tokens []int32) rows {
-		if m.model().has("rope_freqs.weight") {
-			o.factors = m.model().tensor("rope_freqs.weight")
-		}
-		x := m.embed(tokens)
-		for i := range m.layers {
-			l := m.layer(i)
-			q, k, v := l.qkv(l.rms("attn_norm", x))
-			a := m.attention(m.rope(q, o), m.rope(k, o), v, causal, m.scale())
-			x = x.plus(l.linear("attn_output", a))
-			norm := "ffn_norm"
-			if !l.has("ffn_norm.weight") {
-				norm = "post_attention_norm"
-			}
-			x = x.plus(l.swiglu(l.rms(norm, x)))
-		}
-		return m.logits(m.model().rms("output_norm", x))
+		return m.llama(m.embed(tokens), o, part.swiglu)
 	}
+}
+
+// llama is Llama from the embeddings on, with a block of choice.
+func (m *tiny) llama(x rows, o turn, block func(part, rows) rows) rows {
+	if m.model().has("rope_freqs.weight") {
+		o.factors = m.model().tensor("rope_freqs.weight")
+	}
+	for i := range m.layers {
+		l := m.layer(i)
+		q, k, v := l.qkv(l.rms("attn_norm", x))
+		a := m.attention(m.rope(q, o), m.rope(k, o), v, causal, m.scale())
+		x = x.plus(l.linear("attn_output", a))
+		norm := "ffn_norm"
+		if !l.has("ffn_norm.weight") {
+			norm = "post_attention_norm"
+		}
+		x = x.plus(block(l, l.rms(norm, x)))
+	}
+	return m.logits(m.model().rms("output_norm", x))
 }
 
 // narrow is rows side by side as float32.

@@ -54,10 +54,10 @@ type Layer struct {
 	Delta     Delta
 	Conv      ShortConv
 	FFN       FFN
-	// Parallel layers feed attention and FFN with the same normalized input
-	// (Wang and Komatsuzaki, GPT-J).
-	Parallel bool
-	Norms    NormPlace
+	// Parallel layers feed attention and FFN with the same values (Wang and
+	// Komatsuzaki, GPT-J). With OwnNorm, each normalizes them for itself.
+	Parallel, OwnNorm bool
+	Norms             NormPlace
 }
 
 // NormPlace says where a layer normalizes, for each of its branches f.

@@ -209,14 +209,17 @@ func (b *binder) layer(s *Spec, w *layerWeights, i int) {
 
 // norms binds those of a layer and its branches.
 func (b *binder) norms(s *Spec, w *layerWeights, l Layer, name func(string) string) {
+	attn, ffn := "attn_norm", "ffn_norm"
+	switch {
+	case l.OwnNorm && b.has(name("attn_norm_2.weight")): // Falcon's
+		attn, ffn = "attn_norm_2", "attn_norm"
+	case !b.has(name("ffn_norm.weight")):
+		ffn = "post_attention_norm"
+	}
 	if l.Norms == NormBefore || l.Norms == NormBoth {
-		b.norm(&w.attnNorm, s, name("attn_norm"), s.Width)
-		switch {
-		case l.Parallel:
-		case b.has(name("ffn_norm.weight")):
-			b.norm(&w.ffnNorm, s, name("ffn_norm"), s.Width)
-		default:
-			b.norm(&w.ffnNorm, s, name("post_attention_norm"), s.Width)
+		b.norm(&w.attnNorm, s, name(attn), s.Width)
+		if !l.Parallel || l.OwnNorm {
+			b.norm(&w.ffnNorm, s, name(ffn), s.Width)
 		}
 	}
 	switch l.Norms {
