@@ -41692,6 +41692,10 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
+	PREFETCHT0  1024(AX)(CX*1)
+	PREFETCHT0  1024(AX)(CX*2)
+	PREFETCHT0  1024(AX)(DX*1)
 	VMOVUPS     (AX), Y8
 	VMOVUPS     (AX)(CX*1), Y9
 	VMOVUPS     (AX)(CX*2), Y10
@@ -41952,6 +41956,7 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
 	VMOVUPS     (AX), Y2
 	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
@@ -42411,6 +42416,10 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
+	PREFETCHT0  1024(AX)(CX*1)
+	PREFETCHT0  1024(AX)(CX*2)
+	PREFETCHT0  1024(AX)(DX*1)
 	VCVTPH2PS   (AX), Y8
 	VCVTPH2PS   (AX)(CX*1), Y9
 	VCVTPH2PS   (AX)(CX*2), Y10
@@ -42671,6 +42680,7 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
 	VCVTPH2PS   (AX), Y2
 	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
@@ -43154,6 +43164,10 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
+	PREFETCHT0  1024(AX)(CX*1)
+	PREFETCHT0  1024(AX)(CX*2)
+	PREFETCHT0  1024(AX)(DX*1)
 	VPMOVZXWD   (AX), Y8
 	VPSLLD      $0x10, Y8, Y8
 	VPMOVZXWD   (AX)(CX*1), Y9
@@ -43428,6 +43442,7 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
 	VPMOVZXWD   (AX), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VMOVUPS     (DX)(SI*1), Y3

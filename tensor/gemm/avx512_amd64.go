@@ -434,11 +434,6 @@ func avx512BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32,
 //go:noescape
 func avx512Reduce(dst []float32, partial []float32)
 
-// avx512ReadAll reads memory, a multiple of 512 bytes.
-//
-//go:noescape
-func avx512ReadAll(mem []byte)
-
 // avx512Peak does ten independent multiply-adds a round.
 //
 //go:noescape

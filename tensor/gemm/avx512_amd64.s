@@ -38850,6 +38850,10 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
+	PREFETCHT0  1024(AX)(CX*1)
+	PREFETCHT0  1024(AX)(CX*2)
+	PREFETCHT0  1024(AX)(DX*1)
 	VMOVUPS     (AX), Z4
 	VMOVUPS     (AX)(CX*1), Z5
 	VMOVUPS     (AX)(CX*2), Z6
@@ -39011,6 +39015,7 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
 	VMOVUPS     (AX), Z1
 	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
@@ -39235,6 +39240,10 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
+	PREFETCHT0  1024(AX)(CX*1)
+	PREFETCHT0  1024(AX)(CX*2)
+	PREFETCHT0  1024(AX)(DX*1)
 	VCVTPH2PS   (AX), Z4
 	VCVTPH2PS   (AX)(CX*1), Z5
 	VCVTPH2PS   (AX)(CX*2), Z6
@@ -39396,6 +39405,7 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
 	VCVTPH2PS   (AX), Z1
 	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
@@ -39632,6 +39642,10 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
+	PREFETCHT0  1024(AX)(CX*1)
+	PREFETCHT0  1024(AX)(CX*2)
+	PREFETCHT0  1024(AX)(DX*1)
 	VPMOVZXWD   (AX), Z4
 	VPSLLD      $0x10, Z4, Z4
 	VPMOVZXWD   (AX)(CX*1), Z5
@@ -39800,6 +39814,7 @@ first:
 	JZ          end
 
 loop0_0:
+	PREFETCHT0  1024(AX)
 	VPMOVZXWD   (AX), Z1
 	VPSLLD      $0x10, Z1, Z1
 	VMOVUPS     (DX)(SI*1), Z2
@@ -39839,39 +39854,6 @@ loop:
 	JNZ          loop
 
 done:
-	VZEROUPPER
-	RET
-
-// func avx512ReadAll(mem []byte)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·avx512ReadAll(SB), NOSPLIT, $0-24
-	MOVQ   mem_base+0(FP), AX
-	MOVQ   mem_len+8(FP), CX
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-
-read:
-	PREFETCHT0 4096(AX)
-	VPORD      (AX), Z0, Z0
-	VPORD      64(AX), Z1, Z1
-	VPORD      128(AX), Z2, Z2
-	VPORD      192(AX), Z3, Z3
-	VPORD      256(AX), Z0, Z0
-	VPORD      320(AX), Z1, Z1
-	VPORD      384(AX), Z2, Z2
-	VPORD      448(AX), Z3, Z3
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
-	PREFETCHT0 4352(AX)
-	PREFETCHT0 4416(AX)
-	PREFETCHT0 4480(AX)
-	PREFETCHT0 4544(AX)
-	ADDQ       $0x00000200, AX
-	SUBQ       $0x00000200, CX
-	JNZ        read
 	VZEROUPPER
 	RET
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,9 +17,6 @@ import (
 
 // benchThreads goroutines share the work.
 const benchThreads = 2
-
-var pieceCols = func() int { n, _ := strconv.Atoi(os.Getenv("COLS")); return n }()
-var pieceRows = func() int { n, _ := strconv.Atoi(os.Getenv("PIECE")); return max(n, 64) }()
 
 // benchTypes are the types to measure: all native ones, or those that
 // GEMM_TYPES lists.
@@ -38,12 +34,12 @@ func benchTypes() (types []tensor.Type) {
 // and reports the bytes read per second, and as share of what reading alone
 // reaches in the same run.
 func BenchmarkDecode(b *testing.B) {
-	cols := max(pieceCols, 256)
+	const cols = 4096
 	for _, s := range Sets() {
 		for _, t := range benchTypes() {
 			b.Run(fmt.Sprintf("%v/%v", s.Name(), t), func(b *testing.B) {
 				use(b, s)
-				size, _ := t.RowSize(int64(cols))
+				size, _ := t.RowSize(cols)
 				rowBytes := int(size)
 				rows := (64 << 20) / rowBytes / 64 * 64
 				w := randomWeights(rand.New(rand.NewPCG(1, 1)), t, 64, cols)
@@ -88,20 +84,20 @@ func report(b *testing.B, unit string, amount, seconds, least float64) {
 	b.ReportMetric(least/seconds, "share")
 }
 
-// mulBody is a product whose threads take pieces of 64 rows in turn.
+// mulBody is a product whose threads take pieces of 64 rows in turn, or more
+// if there is one column only.
 func mulBody(t tensor.Type, w []byte, rows, cols, n int) func(thread int) {
 	x := prepare(t, randomActivations(rand.New(rand.NewPCG(2, 2)), n*cols), n, cols)
 	dst := make([]float32, n*rows)
-	rowBytes := len(w) / rows
+	rowBytes, piece := len(w)/rows, 64
+	if n == 1 {
+		piece = 512
+	}
 	var scratch [benchThreads][]byte
 	for i := range scratch {
 		scratch[i] = make([]byte, ScratchBytes(t, cols))
 	}
 	return func(thread int) {
-		piece := 64
-		if n == 1 {
-			piece = pieceRows
-		}
 		for r := piece * thread; r < rows; r += piece * benchThreads {
 			count := min(piece, rows-r)
 			Mul(t, dst[r:], rows, nil, w[r*rowBytes:][:count*rowBytes], count, cols, x, nil, n, scratch[thread])

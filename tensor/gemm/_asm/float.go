@@ -119,6 +119,11 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 		prefetchingSteps(w, stride, stride3, steps.(GPVirtual), rows, step)
 	}
 	Label(label)
+	if n == 1 {
+		for r := range rows {
+			PREFETCHT0(rowAt(w, stride, stride3, r, 64*prefetchSteps))
+		}
+	}
 	step()
 	DECQ(steps)
 	JNZ(LabelRef(label))
@@ -135,7 +140,7 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 }
 
 // prefetchingSteps does the first steps and fetches the beginning of the next
-// rows meanwhile; the processor itself fetches how they go on. Without more
+// rows meanwhile; how they go on is fetched when they are read. Without more
 // steps it jumps to the end.
 func prefetchingSteps(w, stride, stride3, steps GPVirtual, rows int, step func()) {
 	next, first, all := GP64(), GP64(), GP64()
@@ -159,7 +164,7 @@ func prefetchingSteps(w, stride, stride3, steps GPVirtual, rows int, step func()
 	JZ(LabelRef("end"))
 }
 
-// prefetchSteps cache lines of the next rows are prefetched.
+// prefetchSteps cache lines of each row are on their way.
 const prefetchSteps = 16
 
 // rowAt addresses a byte of row 0 to 3.
