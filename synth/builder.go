@@ -124,7 +124,6 @@ func (b *builder) random(name string, i int) *rand.PCG {
 // around the layers. The embedding is multiplied by embedScale when it is used.
 func (b *builder) common(embedScale float64) {
 	s := b.shape
-	b.number("vocab_size", s.vocab)
 	b.number("context_length", s.context)
 	b.number("embedding_length", s.width)
 	b.number("block_count", s.layers+s.mtp)
@@ -162,11 +161,9 @@ func (b *builder) headSizes() {
 	s := b.shape
 	b.number("attention.key_length", s.headDim)
 	b.number("attention.value_length", s.headDim)
-	dims := s.ropeDims
-	if dims == 0 {
-		dims = s.headDim
+	if s.ropeDims > 0 {
+		b.number("rope.dimension_count", s.ropeDims)
 	}
-	b.number("rope.dimension_count", dims)
 }
 
 // attention adds the projections of grouped-query attention to layer i.

@@ -8,8 +8,10 @@ func gemma3(b *builder, s *shape) {
 	b.common(math.Sqrt(float64(s.width)))
 	b.grouped()
 	b.number("attention.sliding_window", s.window)
-	b.text("rope.scaling.type", "linear")
-	b.float("rope.scaling.factor", 8)
+	if s.ropeFactor > 0 {
+		b.text("rope.scaling.type", "linear")
+		b.float("rope.scaling.factor", s.ropeFactor)
+	}
 	for i := range s.layers {
 		b.norm(block(i, "attn_norm"), s.width)
 		b.attention(i, s.heads, s.kvHeads)

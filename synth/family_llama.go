@@ -5,6 +5,7 @@ import "math"
 // llama adds Llama 1 to 3.
 func llama(b *builder, s *shape) {
 	b.common(1)
+	b.number("vocab_size", s.vocab)
 	b.grouped()
 	if s.ropeBase == 500000 {
 		b.small("rope_freqs.weight", fixed(ropeFactors(s.headDim, float64(s.ropeBase), 8, 1, 4, 8192)), s.headDim/2)

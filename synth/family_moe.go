@@ -146,6 +146,7 @@ func gptOSS(b *builder, s *shape) {
 // values split by head for its absorbed form.
 func deepseek2(b *builder, s *shape) {
 	b.common(1)
+	b.number("vocab_size", s.vocab)
 	b.sharedMixtureKeys()
 	l := s.latent
 	key := l.noPE + s.ropeDims

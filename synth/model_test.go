@@ -22,7 +22,7 @@ func TestShapes(t *testing.T) {
 		"qwen3-0.6b": 0.596, "qwen3-14b": 14.8, "qwen3-30b-a3b": 30.5, "qwen3-next-80b-a3b": 79.7,
 		"qwen35-27b": 26.9, "qwen35-35b-a3b": 34.7, "qwen35-122b-a10b": 122, "qwen35-397b-a17b": 396,
 		"minimax-m2-229b": 228.7, "step35": 196.9, "gpt-oss-20b": 20.9, "gpt-oss-120b": 116.8,
-		"glm-4.6v": 106.9, "deepseek-v3.1": 671, "gemma3-4b": 3.88,
+		"glm-4.6v": 106.9, "deepseek-v3.1": 671, "gemma3-1b": 1.0, "gemma3-4b": 3.88,
 	}
 	for _, s := range Shapes() {
 		m, err := New(Options{Like: s.Name, Type: tensor.Q4_K})

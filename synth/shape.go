@@ -16,7 +16,8 @@ type shape struct {
 	tied                    bool
 	eps                     float32 // of norms
 	ropeBase                float32
-	ropeDims                int // 0: headDim
+	ropeDims                int     // rope.dimension_count; 0: all of a head, without a key
+	ropeFactor              float32 // by which a longer context divides positions; 0: none
 	window                  int
 
 	experts experts

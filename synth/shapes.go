@@ -6,7 +6,7 @@ var shapes = []shape{
 	{
 		name: "tiny", about: "one layer, one query and one KV head of 64: for tests",
 		family: llama, arch: "llama", vocab: 512, context: 2048, width: 256, layers: 1,
-		heads: 1, kvHeads: 1, headDim: 64, hidden: 512, tied: true, eps: 1e-5, ropeBase: 10000,
+		heads: 1, kvHeads: 1, headDim: 64, hidden: 512, tied: true, eps: 1e-5, ropeBase: 10000, ropeDims: 64,
 	},
 	{
 		name: "tiny-moe", about: "Qwen3's mixture with two layers and eight experts: for tests",
@@ -17,17 +17,17 @@ var shapes = []shape{
 	{
 		name: "llama-1b", about: "Llama 3.2 1B with a tied vocabulary of 32000",
 		family: llama, arch: "llama", vocab: 32000, context: 131072, width: 2048, layers: 16,
-		heads: 32, kvHeads: 8, headDim: 64, hidden: 8192, tied: true, eps: 1e-5, ropeBase: 500000,
+		heads: 32, kvHeads: 8, headDim: 64, hidden: 8192, tied: true, eps: 1e-5, ropeBase: 500000, ropeDims: 64,
 	},
 	{
 		name: "llama-8b", about: "Llama 3.1 8B",
 		family: llama, arch: "llama", vocab: 128256, context: 131072, width: 4096, layers: 32,
-		heads: 32, kvHeads: 8, headDim: 128, hidden: 14336, eps: 1e-5, ropeBase: 500000,
+		heads: 32, kvHeads: 8, headDim: 128, hidden: 14336, eps: 1e-5, ropeBase: 500000, ropeDims: 128,
 	},
 	{
 		name: "llama-70b", about: "Llama 3.1 70B",
 		family: llama, arch: "llama", vocab: 128256, context: 131072, width: 8192, layers: 80,
-		heads: 64, kvHeads: 8, headDim: 128, hidden: 28672, eps: 1e-5, ropeBase: 500000,
+		heads: 64, kvHeads: 8, headDim: 128, hidden: 28672, eps: 1e-5, ropeBase: 500000, ropeDims: 128,
 	},
 	{
 		name: "qwen3-0.6b", about: "Qwen3 0.6B",
@@ -92,7 +92,7 @@ var shapes = []shape{
 	{
 		name: "step35", about: "Step 3.5 Flash, 196B-A11B: sliding windows, 8 of 288 experts",
 		family: step35, arch: "step35", vocab: 128896, context: 262144, width: 4096, layers: 45,
-		heads: 64, kvHeads: 8, headDim: 128, hidden: 11264, eps: 1e-5, ropeBase: 5e6, window: 512,
+		heads: 64, kvHeads: 8, headDim: 128, hidden: 11264, eps: 1e-5, ropeBase: 5e6, ropeDims: 128, window: 512,
 		experts: experts{count: 288, used: 8, hidden: 1280, shared: 1280, dense: 3, scale: 3},
 		mtp:     3,
 	},
@@ -123,8 +123,13 @@ var shapes = []shape{
 		latent:  latent{qRank: 1536, rank: 512, noPE: 128, valueDim: 128},
 	},
 	{
+		name: "gemma3-1b", about: "Gemma 3 1B: sliding windows",
+		family: gemma3, arch: "gemma3", vocab: 262144, context: 32768, width: 1152, layers: 26,
+		heads: 4, kvHeads: 1, headDim: 256, hidden: 6912, tied: true, eps: 1e-6, ropeBase: 1e6, window: 512,
+	},
+	{
 		name: "gemma3-4b", about: "Gemma 3 4B: sliding windows",
 		family: gemma3, arch: "gemma3", vocab: 262144, context: 131072, width: 2560, layers: 34,
-		heads: 8, kvHeads: 4, headDim: 256, hidden: 10240, tied: true, eps: 1e-6, ropeBase: 1e6, window: 1024,
+		heads: 8, kvHeads: 4, headDim: 256, hidden: 10240, tied: true, eps: 1e-6, ropeBase: 1e6, ropeFactor: 8, window: 1024,
 	},
 }
