@@ -17,6 +17,9 @@ const (
 	// panelTiles tiles are unpacked before many columns pass over them, so
 	// that the columns of a group are fetched from afar once for all.
 	panelTiles = 4
+
+	// dotColumns columns are multiplied one by one, without making tiles.
+	dotColumns = 2
 )
 
 // ScratchBytes is the scratch memory that Mul needs for weights of type t with
@@ -157,7 +160,7 @@ func (p *product) integer(scratch []byte) {
 	cols, scratch := takeColumns(scratch)
 	tail, scratch := take(scratch, tileRows*f.fileBytes(p.t, chunk))
 	tiles, _ := take(scratch, panelTiles*f.tileBytes(p.t, chunk))
-	if dot := p.set.dot[p.t]; dot != nil && p.n == 1 && p.rows >= tileRows {
+	if dot := p.set.dot[p.t]; dot != nil && p.n <= dotColumns && p.rows >= tileRows {
 		blocks := p.cols / p.t.BlockSize()
 		if eight := p.set.dotEight[p.t]; eight != nil && blocks%8 == 0 {
 			dot, blocks = eight, blocks/8
@@ -179,11 +182,10 @@ func (p *product) integer(scratch []byte) {
 	}
 }
 
-// dot multiplies with one column. If the rows are no whole number of tiles,
-// the last tile overlaps the one before.
+// dot multiplies with few columns: each 16 rows come from memory for the first
+// one and from the cache for the others. If the rows are no whole number of
+// tiles, the last tile overlaps the one before.
 func (p *product) dot(dot dotFunc, blocks int, tile []byte) {
-	x := p.x[at(p.xRows, 0)*p.xBytes:][:p.xBytes]
-	dst := p.dst[at(p.dstRows, 0)*p.dstStride:][:p.rows]
 	sums, tile := takeFloats(tile, tileRows)
 	for row := 0; row < p.rows; row += tileRows {
 		row := min(row, p.rows-tileRows)
@@ -191,8 +193,11 @@ func (p *product) dot(dot dotFunc, blocks int, tile []byte) {
 		if row+tileRows == p.rows {
 			ahead = 0
 		}
-		dot(tile, w, p.rowBytes, x, sums, blocks, ahead)
-		copy(dst[row:], sums)
+		for c := range p.n {
+			dot(tile, w, p.rowBytes, p.x[at(p.xRows, c)*p.xBytes:][:p.xBytes], sums, blocks, ahead)
+			copy(p.dst[at(p.dstRows, c)*p.dstStride+row:], sums)
+			ahead = 0
+		}
 	}
 }
 
