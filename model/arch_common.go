@@ -45,7 +45,7 @@ func transformer(k *keys) *Spec {
 		a.Scale = float32(k.floatOr("attention.scale", 1/math.Sqrt(float64(max(a.KDim, 1)))))
 		s.Layers[i] = Layer{
 			Attention: a,
-			FFN:       FFN{Block{Hidden: hidden[i], Gated: true}, experts},
+			FFN:       FFN{Block: Block{Hidden: hidden[i], Gated: true}, Experts: experts},
 		}
 		if i < leading {
 			s.Layers[i].FFN.Experts = Experts{}

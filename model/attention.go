@@ -23,15 +23,15 @@ func (p *pass) attention(i int, a Attention, w *layerWeights) error {
 	if err != nil {
 		return err
 	}
-	if a.QKNorm == QKPerHead || a.QKNorm == QKWhole {
-		stream.Norm(q, q, w.qNorm)
-		stream.Norm(k, k, w.kNorm)
-	}
-	p.rotate(q, a, a.KDim)
-	p.rotate(k, a, a.KDim)
-	if a.QKNorm == QKRotated {
-		stream.Norm(q, q, w.qNorm)
-		stream.Norm(k, k, w.kNorm)
+	p.normHeads(q, a, w.qNorm)
+	if a.KVBack == 0 {
+		if a.KeyAsValue {
+			stream.Copy(v, k, compute.Rows{})
+		}
+		if a.ValueNorm {
+			stream.Norm(v, v, w.vNorm)
+		}
+		p.normHeads(k, a, w.kNorm)
 	}
 	if a.Temperature.Scale != 0 {
 		stream.ScaleRows(q, d.scratch.temperature.RowsAt(0, p.rows))
@@ -51,6 +51,17 @@ func (p *pass) attention(i int, a Attention, w *layerWeights) error {
 		stream.ScaleRows(byHead(heads, a.Heads), byHead(gates, a.Heads))
 	}
 	return p.linear(p.branch, heads, w.output)
+}
+
+// normHeads normalizes and rotates queries or keys.
+func (p *pass) normHeads(x compute.Matrix, a Attention, norm compute.Norm) {
+	if a.QKNorm == QKPerHead || a.QKNorm == QKWhole {
+		p.d.stream.Norm(x, x, norm)
+	}
+	p.rotate(x, a, a.KDim)
+	if a.QKNorm == QKRotated {
+		p.d.stream.Norm(x, x, norm)
+	}
 }
 
 // queryKeyValue projects normed. With a full gate, query and gate come head
@@ -83,18 +94,20 @@ func (p *pass) rotate(x compute.Matrix, a Attention, dim int) {
 	p.d.stream.Rotate(x, compute.Rotation{HeadDim: dim, Table: table, Halves: p.d.spec.Ropes[a.Rope].Halves})
 }
 
-// attend stores keys and values and writes the result of each head to out.
+// attend stores keys and values, if the layer has its own, and writes the result of each head to out.
 func (p *pass) attend(i int, a Attention, w *layerWeights, out, q, k, v compute.Matrix) {
-	d, stream := p.d, p.d.stream
+	d, stream, kvOf := p.d, p.d.stream, i-a.KVBack
 	p.kv = p.kv[:0]
 	for _, c := range p.pieces {
-		p.kv = append(p.kv, c.seq.Run(i, c.row, len(c.tokens)))
+		p.kv = append(p.kv, c.seq.Run(kvOf, c.row, len(c.tokens)))
 	}
 	att := compute.Attention{
-		Layout: d.geo.Layers[i].KVLayout, Heads: a.Heads, Scale: a.Scale, Cap: a.Cap, Window: a.Window, Sinks: w.sinks, Reset: true,
+		Layout: d.geo.Layers[kvOf].KVLayout, Heads: a.Heads, Scale: a.Scale, Cap: a.Cap, Window: a.Window, Sinks: w.sinks, Reset: true,
 	}
 	acc := view(d.scratch.acc, p.rows, att.AccumulatorCols())
-	stream.StoreKV(att.Layout, k, v, p.kv)
+	if a.KVBack == 0 {
+		stream.StoreKV(att.Layout, k, v, p.kv)
+	}
 	if d.spec.Bidirectional {
 		p.kv = fromTheEnd(p.kv)
 	}

@@ -23,6 +23,7 @@ type binder struct {
 // vector is a small tensor that is kept as float32 in device memory.
 type vector struct {
 	tensor gguf.Tensor
+	ones   bool            // it is no tensor, but all ones
 	view   *compute.Matrix // its Buf is set when it is loaded
 }
 
@@ -106,7 +107,13 @@ func (b *binder) vector(view *compute.Matrix, name string, shape ...int) {
 		rows = shape[1]
 	}
 	*view = compute.Matrix{Rows: rows, Cols: cols, Stride: cols}
-	b.vectors = append(b.vectors, vector{t, view})
+	b.vectors = append(b.vectors, vector{tensor: t, view: view})
+}
+
+// ones makes a vector of n ones.
+func (b *binder) ones(view *compute.Matrix, n int) {
+	*view = compute.Matrix{Rows: 1, Cols: n, Stride: n}
+	b.vectors = append(b.vectors, vector{ones: true, view: view})
 }
 
 // optional binds a vector if the file has it.

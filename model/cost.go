@@ -20,8 +20,8 @@ func (m *Model) Cost(pos int) Cost {
 	w := m.plan.weights
 	pages := w.catalog.Pages()
 	for _, page := range pages {
-		if page.Expert >= 0 || page.Tensor == pages[w.embed.Page(0)].Tensor && w.head.w != w.embed {
-			continue // experts are counted below; of the embedding one row is read
+		if page.Expert >= 0 || w.isTable(page.Tensor) {
+			continue // experts are counted below; of tables one row is read
 		}
 		c.add(page.Bytes, page.Rows, page.Cols, 1)
 	}
@@ -39,7 +39,7 @@ func (m *Model) Cost(pos int) Cost {
 				c.add(pages[matrix.Page(0)].Bytes, matrix.Rows, matrix.Cols, 1)
 			}
 		}
-		g := m.plan.Geometry.Layers[i]
+		g := m.plan.Geometry.Layers[i-l.Attention.KVBack]
 		seen := int64(pos + 1)
 		if g.Window > 0 {
 			seen = min(seen, int64(g.Window))

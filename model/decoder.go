@@ -238,22 +238,36 @@ func (p *pass) embed() error {
 	if s.EmbedNorm {
 		stream.Norm(p.x, p.x, w.embedNorm)
 	}
+	if s.LayerInput > 0 {
+		return p.layerInputs()
+	}
 	return nil
 }
 
-// lookUp writes a row of a table for each token, page by page of the table.
+// lookUp writes a row of a table for each token, page by page of the table;
+// pages without such a row are not touched.
 func (p *pass) lookUp(dst compute.Matrix, table *pager.Matrix, row func(c piece, i int) int) error {
-	return p.eachPage(table, func(page compute.Page) {
+	for i := range table.Pages() {
+		id := table.Page(i)
+		first, rows := p.d.weights.rowsOf(id)
 		p.from, p.to = p.from[:0], p.to[:0]
 		for _, c := range p.pieces {
 			for i := range c.tokens {
-				if r := row(c, i) - page.First; r >= 0 && r < page.Rows {
+				if r := row(c, i) - first; r >= 0 && r < rows {
 					p.from, p.to = append(p.from, int32(r)), append(p.to, int32(c.row+i))
 				}
 			}
 		}
+		if len(p.from) == 0 {
+			continue
+		}
+		page, err := p.d.pages.Acquire(p.ctx, id)
+		if err != nil {
+			return fmt.Errorf("weights %s: %w", table.Name, err)
+		}
 		p.d.stream.Embed(dst, page, compute.Rows{From: p.from, To: p.to})
-	})
+	}
+	return nil
 }
 
 // layer computes one transformer layer.
@@ -275,7 +289,22 @@ func (p *pass) layer(i int) error {
 		return err
 	}
 	p.addBranch(l.Norms, w.ffnPost)
+	if d.spec.LayerInput > 0 {
+		if err := p.addLayerInput(i, &w.input); err != nil {
+			return err
+		}
+	}
+	if l.OutScale {
+		d.stream.ScaleRows(p.x, repeated(w.outScale, 0, p.rows))
+	}
 	return nil
+}
+
+// repeated views value i of a vector as a factor for each of n rows.
+func repeated(v compute.Matrix, i, n int) compute.Matrix {
+	v = v.ColsAt(i, 1)
+	v.Rows, v.Stride = n, 0
+	return v
 }
 
 // normalize makes the input of a branch.
@@ -305,7 +334,10 @@ func (p *pass) addBranch(place NormPlace, norm compute.Norm) {
 
 // ffn computes the feed-forward branch from normed.
 func (p *pass) ffn(f FFN, w *layerWeights) error {
-	if f.Experts.Count > 0 {
+	switch {
+	case f.Beside:
+		return p.beside(f, w)
+	case f.Experts.Count > 0:
 		return p.experts(f.Experts, w)
 	}
 	return p.dense(p.branch, f.Block, &w.dense)

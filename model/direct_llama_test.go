@@ -42,9 +42,12 @@ func arceeDirect(m *tiny, tokens []int32) rows {
 
 func gemmaDirect(m *tiny, tokens []int32) rows {
 	x := m.embed(tokens).scaled(math.Sqrt(float64(m.width)))
-	return m.llama(x, turn{dims: m.dim, halves: true}, func(p part, x rows) rows {
-		return p.linear("ffn_down", p.linear("ffn_gate", x).of(tanhGELU).times(p.linear("ffn_up", x)))
-	})
+	return m.llama(x, turn{dims: m.dim, halves: true}, part.geglu)
+}
+
+// geglu is the gated block of Gemma.
+func (p part) geglu(x rows) rows {
+	return p.linear("ffn_down", p.linear("ffn_gate", x).of(tanhGELU).times(p.linear("ffn_up", x)))
 }
 
 func makeCohere2(m *tiny) {

@@ -8,7 +8,7 @@ import (
 )
 
 // The mixtures have so many experts, of which a token uses two.
-const tinyExperts, tinyUsed = 6, 2
+const tinyExperts = 6
 
 var one = gguf.Uint32(1)
 
@@ -178,7 +178,7 @@ func dots1Direct(m *tiny, tokens []int32) rows {
 // makeExperts replaces the blocks of layers from first on by mixtures.
 func makeExperts(m *tiny, first int) {
 	m.set("expert_count", tinyExperts)
-	m.set("expert_used_count", tinyUsed)
+	m.set("expert_used_count", 2)
 	hidden := m.hidden / 2
 	m.set("expert_feed_forward_length", hidden)
 	m.eachLayer(func(i int, at string) {
@@ -249,35 +249,34 @@ func (p part) experts(x rows, g gate) rows { return p.mixture(x, g, true) }
 // mixture is a mixture of experts.
 func (p part) mixture(x rows, g gate, normalize bool) rows {
 	logits := p.linear("ffn_gate_inp", x)
-	expert := func(name string, id int, x rows) rows {
-		w := p.tensor(name + ".weight")
-		n := len(w) / tinyExperts
-		return product(w[id*n:][:n], x)
-	}
 	return x.each(func(t int, in []float64) []float64 {
 		choice, weight := g(p, logits[t])
-		ids := make([]int, tinyExperts)
-		for i := range ids {
-			ids[i] = i
-		}
-		slices.SortFunc(ids, func(a, b int) int {
-			if choice[a] > choice[b] {
-				return -1
-			}
-			return 1
-		})
+		first, second := twoLargest(choice)
 		sum := 1.0
 		if normalize {
-			sum = weight[ids[0]] + weight[ids[1]]
+			sum = weight[first] + weight[second]
 		}
 		out := rows{make([]float64, p.width)}
-		for _, id := range ids[:tinyUsed] {
-			x := rows{in}
-			y := expert("ffn_down_exps", id, expert("ffn_gate_exps", id, x).of(silu).times(expert("ffn_up_exps", id, x)))
-			out = out.plus(y.scaled(weight[id] / sum))
+		for _, id := range []int{first, second} {
+			hidden := p.expert("ffn_gate_exps", id, rows{in}).of(silu).times(p.expert("ffn_up_exps", id, rows{in}))
+			out = out.plus(p.expert("ffn_down_exps", id, hidden).scaled(weight[id] / sum))
 		}
 		return out[0]
 	})
+}
+
+// expert is the product with the matrix of an expert.
+func (p part) expert(name string, id int, x rows) rows {
+	w := p.tensor(name + ".weight")
+	n := len(w) / tinyExperts
+	return product(w[id*n:][:n], x)
+}
+
+func twoLargest(x []float64) (first, second int) {
+	x = slices.Clone(x)
+	first = slices.Index(x, slices.Max(x))
+	x[first] = math.Inf(-1)
+	return first, slices.Index(x, slices.Max(x))
 }
 
 // shared is the expert that all tokens go through.

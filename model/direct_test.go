@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gorun/compute/cpu"
 	"gorun/gguf"
 	"gorun/tensor"
 )
@@ -166,7 +167,7 @@ func (m *tiny) fill() {
 		switch {
 		case strings.HasSuffix(name, ".bias"):
 			spread = 0.3
-		case strings.Contains(name, "norm"), strings.HasPrefix(name, "rope_"):
+		case strings.Contains(name, "norm"), strings.HasPrefix(name, "rope_"), strings.Contains(name, "scale"):
 			center, spread = 1, 0.2
 		case strings.Contains(name, "embd"), strings.Contains(name, "types"):
 			spread = 1
@@ -527,6 +528,14 @@ func TestDirect(t *testing.T) {
 			strict := openGolden(t, g, strictDevice(t), 1)
 			if d := differ(got, logitsOf(t, strict, g.tokens, 7)); d != "" {
 				t.Errorf("strict: %s", d)
+			}
+			fast, err := cpu.New(2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { fast.Close() })
+			if e := normalizedError(logitsOf(t, openGolden(t, g, fast, 1), g.tokens, 24), g.want); !(e < 1e-6) {
+				t.Errorf("fast: normalized error %.3g", e)
 			}
 			for feature, c := range d.features {
 				changed := golden{path: c.apply(t, g.path)}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"slices"
 
 	"gorun/compute"
@@ -12,6 +13,14 @@ import (
 // and are summed in the order of the choices, so that a row's sum does not
 // depend on the other rows.
 func (p *pass) experts(e Experts, w *layerWeights) error {
+	if err := p.route(e, w); err != nil {
+		return err
+	}
+	return p.chosen(e, w)
+}
+
+// route chooses experts for each row of normed.
+func (p *pass) route(e Experts, w *layerWeights) error {
 	d, stream := p.d, p.d.stream
 	logits := view(d.scratch.router, p.rows, e.Count)
 	if err := p.linear(logits, p.normed, w.router); err != nil {
@@ -27,7 +36,14 @@ func (p *pass) experts(e Experts, w *layerWeights) error {
 		return err
 	}
 	d.groups.group(d.routeIDs, e.Count, e.Used)
+	return nil
+}
 
+// chosen computes the experts that have been chosen.
+func (p *pass) chosen(e Experts, w *layerWeights) error {
+	d, stream := p.d, p.d.stream
+	n := p.rows * e.Used
+	weights := view(d.scratch.expertWeight, p.rows, e.Used)
 	hidden := view(d.scratch.gateUp, n, 2*e.Hidden)
 	slots := view(d.scratch.slots, n, p.d.spec.Width)
 	for id := range w.experts {
@@ -58,6 +74,9 @@ func (p *pass) expert(id int, e Experts, w *layerWeights, in, slots compute.Matr
 	addBias(stream, gate, w.gateBias, id)
 	addBias(stream, up, w.upBias, id)
 	stream.GatedUnit(gate, gate, up, e.Unit)
+	if !w.downScale.IsZero() {
+		stream.ScaleRows(gate, repeated(w.downScale, id, gate.Rows))
+	}
 	if w.downBias.IsZero() {
 		return p.matMul(slots, x.down, gate, compute.Rows{To: targets})
 	}
@@ -76,6 +95,29 @@ func addBias(stream compute.Stream, x, biases compute.Matrix, expert int) {
 	if !biases.IsZero() {
 		stream.AddRow(x, biases.RowsAt(expert, 1))
 	}
+}
+
+// beside computes a dense block and a mixture side by side. The block has
+// normed; router and experts normalize x for themselves.
+func (p *pass) beside(f FFN, w *layerWeights) error {
+	d, stream := p.d, p.d.stream
+	dense := d.scratch.shared.RowsAt(0, p.rows)
+	if err := p.dense(dense, f.Block, &w.dense); err != nil {
+		return err
+	}
+	stream.Norm(dense, dense, w.densePost)
+	stream.Norm(p.normed, p.x, w.routerNorm)
+	stream.Scale(p.normed, float32(1/math.Sqrt(float64(d.spec.Width))))
+	if err := p.route(f.Experts, w); err != nil {
+		return err
+	}
+	stream.Norm(p.normed, p.x, w.expertsNorm)
+	if err := p.chosen(f.Experts, w); err != nil {
+		return err
+	}
+	stream.Norm(p.branch, p.branch, w.expertsPost)
+	stream.AddScaled(p.branch, dense, 1)
+	return nil
 }
 
 // sharedExpert adds the block that every token goes through.

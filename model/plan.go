@@ -123,12 +123,18 @@ func (p *Plan) itemize() {
 	p.Items = []Item{
 		{"weights", weights, fmt.Sprintf("%d pages, %s", len(p.weights.catalog.Pages()), where)},
 		{"vectors", p.weights.vectorBytes(), fmt.Sprintf("%d norms, biases and tables as f32", len(p.weights.vectors))},
-		{"kv", p.Geometry.PoolBytes(o.Context, o.Batch, o.Sequences),
+		{"kv", p.Geometry.PoolBytes(o.Context, o.Batch, o.Sequences) - p.stateBytes(),
 			fmt.Sprintf("%d x %d tokens of %v, %d B a token, blocks of %d", o.Sequences, o.Context, o.KV, p.Geometry.BytesPerToken(), p.Geometry.BlockTokens)},
 		{"activations", activations, fmt.Sprintf("batches of %d tokens", o.Batch)},
 		{"workspace", o.workspace(p.work()), "scratch of the kernels"},
 	}
+	if n := p.stateBytes(); n > 0 {
+		p.Items = append(p.Items, Item{"state", n, fmt.Sprintf("%d x 2 x %d B of recurrent layers", o.Sequences, p.Geometry.StateBytes())})
+	}
 }
+
+// stateBytes is the part of the pool that holds states of recurrent layers.
+func (p *Plan) stateBytes() int64 { return 2 * int64(p.Options.Sequences) * p.Geometry.StateBytes() }
 
 // work bounds the operations of the forward pass.
 func (p *Plan) work() compute.Work {
@@ -155,6 +161,9 @@ func (s *Spec) Shapes() []kvtier.Shape {
 			continue
 		}
 		a := l.Attention
+		if a.KVBack > 0 {
+			continue // the layer holds nothing of its own
+		}
 		shapes[i] = kvtier.Shape{Heads: a.KVHeads, KDim: a.KDim, VDim: a.VDim, VInK: a.Latent.Rank > 0, Window: a.Window}
 	}
 	return shapes

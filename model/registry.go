@@ -39,6 +39,7 @@ var architectures = map[string]architecture{
 	"gemma":         gemma,
 	"gemma2":        gemma2,
 	"gemma3":        gemma3,
+	"gemma4":        gemma4,
 	"glm4":          glm4,
 	"glm4moe":       glm4moe,
 	"gpt-oss":       gptOSS,
@@ -146,6 +147,9 @@ func (s *Spec) check() error {
 			return fmt.Errorf("layer %d: %d query heads cannot share %d KV heads", i, a.Heads, a.KVHeads)
 		case a.KDim <= 0 || a.VDim <= 0:
 			return fmt.Errorf("layer %d: heads of %d and %d values", i, a.KDim, a.VDim)
+		}
+		if a.KVBack > i || a.KVBack < 0 {
+			return fmt.Errorf("layer %d takes keys and values from layer %d", i, i-a.KVBack)
 		}
 		if a.Rope != NoRope {
 			if n := s.Ropes[a.Rope].Dims; n <= 0 || n%2 != 0 || n > a.KDim {

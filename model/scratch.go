@@ -21,6 +21,7 @@ type scratch struct {
 	ropes             []compute.Matrix
 	temperature       compute.Matrix // factors of queries
 	gateUp            compute.Matrix // gate and up side by side
+	inputs, projected compute.Matrix // what layers are given beside x, and a part of it
 
 	router       compute.Matrix
 	expertIDs    compute.Span
@@ -71,13 +72,16 @@ func layout(s *Spec, batch int) (*scratch, int64) {
 			slots = max(slots, e.Used)
 			experts = max(experts, e.Count)
 			gateUp = max(gateUp, e.Used*2*e.Hidden, e.Shared.width())
-			if e.Shared.Hidden > 0 {
+			if e.Shared.Hidden > 0 || f.Beside {
 				shared = s.Width
 			}
-		} else {
+		}
+		if f.Experts.Count == 0 || f.Beside {
 			gateUp = max(gateUp, f.width())
 		}
 	}
+	gateUp = max(gateUp, s.LayerInput)
+	inputs := len(s.Layers) * s.LayerInput
 	var size int64
 	take := func(bytes int64) (off int64) {
 		off = size
@@ -90,7 +94,7 @@ func layout(s *Spec, batch int) (*scratch, int64) {
 	sc := &scratch{
 		x: matrix(batch, s.Width), normed: matrix(batch, s.Width), branch: matrix(batch, s.Width),
 		qkv: matrix(batch, qkv), mixed: matrix(batch, mixed), headGate: matrix(batch, gates), acc: matrix(batch, acc), heads: matrix(batch, heads),
-		gateUp: matrix(batch, gateUp),
+		gateUp: matrix(batch, gateUp), inputs: matrix(batch, inputs), projected: matrix(batch, inputs),
 		router: matrix(batch, experts), expertWeight: matrix(batch, slots), slots: matrix(batch*slots, s.Width),
 		shared: matrix(batch, shared), sharedGate: matrix(batch, min(shared, 1)),
 		selected: matrix(min(batch, logitRows), s.Width), logits: matrix(min(batch, logitRows), s.Vocab),
@@ -130,7 +134,7 @@ func newScratch(dev compute.Device, s *Spec, batch int) (*scratch, error) {
 	}
 	sc.buf = buf
 	for _, m := range []*compute.Matrix{
-		&sc.x, &sc.normed, &sc.branch, &sc.qkv, &sc.mixed, &sc.headGate, &sc.acc, &sc.heads, &sc.temperature, &sc.gateUp,
+		&sc.x, &sc.normed, &sc.branch, &sc.qkv, &sc.mixed, &sc.headGate, &sc.acc, &sc.heads, &sc.temperature, &sc.gateUp, &sc.inputs, &sc.projected,
 		&sc.router, &sc.expertWeight, &sc.slots, &sc.shared, &sc.sharedGate, &sc.selected, &sc.logits,
 	} {
 		m.Buf = buf

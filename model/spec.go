@@ -26,6 +26,10 @@ type Spec struct {
 	TokenTypes int  // of a table whose first row is added likewise
 	EmbedNorm  bool // embeddings are normalized
 
+	// LayerInput is the width of what each layer is given of every token
+	// besides the residual stream; 0: nothing.
+	LayerInput int
+
 	// Bidirectional models let every token of a text see all others. They
 	// make embeddings of whole texts, and no logits.
 	Bidirectional bool
@@ -58,6 +62,8 @@ type Layer struct {
 	// Komatsuzaki, GPT-J). With OwnNorm, each normalizes them for itself.
 	Parallel, OwnNorm bool
 	Norms             NormPlace
+	// OutScale multiplies what leaves the layer by a number of the file.
+	OutScale bool
 }
 
 // NormPlace says where a layer normalizes, for each of its branches f.
@@ -80,6 +86,13 @@ type Attention struct {
 	Window         int     // 0: all earlier positions
 	Rope           int     // index in Spec.Ropes; NoRope: no positions
 	QKNorm         QKNorm
+	// ValueNorm normalizes each head of values, without weights.
+	ValueNorm bool
+	// KeyAsValue takes keys, before their norm, as values too.
+	KeyAsValue bool
+	// KVBack uses the keys and values of the layer so far before this one; 0:
+	// the layer has its own.
+	KVBack int
 	// Temperature makes queries sharper with their position.
 	Temperature Temperature
 	// Gate multiplies the result by the sigmoid of a projection.
@@ -153,6 +166,9 @@ type Temperature struct {
 type FFN struct {
 	Block
 	Experts Experts
+	// Beside adds the block to the experts, each with norms of its own
+	// (Gemma 4).
+	Beside bool
 }
 
 // Block is down(f(gate x) * up x) if Gated, and down(f(up x)) otherwise.

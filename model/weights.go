@@ -20,6 +20,7 @@ type weights struct {
 	vectors []vector
 
 	embed      *pager.Matrix
+	inputs     inputWeights
 	positions  *pager.Matrix
 	types      compute.Matrix
 	embedNorm  compute.Norm
@@ -33,12 +34,15 @@ type layerWeights struct {
 
 	qkv          projections // query (with its gate, if full), key, value
 	qNorm, kNorm compute.Norm
-	gate         linear // of heads
+	vNorm        compute.Norm // all ones
+	gate         linear       // of heads
 	sinks        compute.Matrix
 	output       linear
 	latent       latentWeights
 	delta        deltaWeights
 	conv         shortConvWeights
+	input        layerInputWeights
+	outScale     compute.Matrix
 
 	dense      block
 	router     linear
@@ -46,8 +50,11 @@ type layerWeights struct {
 	experts    []expert
 	shared     block
 	sharedGate linear
-	// Biases of experts, one row for each.
+	// Biases of experts, one row for each, and a factor for each.
 	gateBias, upBias, downBias compute.Matrix
+	downScale                  compute.Matrix
+	// Norms of a dense block beside experts.
+	densePost, routerNorm, expertsNorm, expertsPost compute.Norm
 }
 
 // block is a feed-forward block.
@@ -123,6 +130,9 @@ func (b *binder) ends(s *Spec, w *weights) {
 	}
 	if s.EmbedNorm {
 		b.norm(&w.embedNorm, s, "token_embd_norm", s.Width)
+	}
+	if s.LayerInput > 0 {
+		b.inputs(s, &w.inputs)
 	}
 	switch {
 	case s.Layers[len(s.Layers)-1].Norms == NormOfSum:
@@ -202,8 +212,22 @@ func (b *binder) layer(s *Spec, w *layerWeights, i int) {
 	}
 	if l.FFN.Experts.Count > 0 {
 		b.experts(s, w, l.FFN.Experts, name)
-	} else {
+	}
+	if l.FFN.Experts.Count == 0 || l.FFN.Beside {
 		b.dense(s, &w.dense, l.FFN.Block, name, "")
+	}
+	if l.FFN.Beside {
+		b.vector(&w.routerNorm.Weight, name("ffn_gate_inp.scale"), s.Width)
+		w.routerNorm.Eps = s.Eps
+		b.norm(&w.densePost, s, name("post_ffw_norm_1"), s.Width)
+		b.norm(&w.expertsNorm, s, name("pre_ffw_norm_2"), s.Width)
+		b.norm(&w.expertsPost, s, name("post_ffw_norm_2"), s.Width)
+	}
+	if s.LayerInput > 0 {
+		b.layerInput(s, &w.input, name)
+	}
+	if l.OutScale {
+		b.vector(&w.outScale, name("layer_output_scale.weight"), 1)
 	}
 }
 
@@ -237,15 +261,29 @@ func (b *binder) attention(s *Spec, w *layerWeights, a Attention, name func(stri
 	if a.Gate == GateFull {
 		q *= 2
 	}
-	if b.has(name("attn_qkv.weight")) {
-		b.projections(&w.qkv, []string{name("attn_qkv")}, []int{q + k + v}, s.Width)
-	} else {
-		b.projections(&w.qkv, []string{name("attn_q"), name("attn_k"), name("attn_v")}, []int{q, k, v}, s.Width)
+	parts, rows := []string{name("attn_q"), name("attn_k"), name("attn_v")}, []int{q, k, v}
+	switch {
+	case a.KVBack > 0:
+		parts = parts[:1]
+		for _, part := range []string{"attn_k", "attn_v", "attn_k_norm"} { // files may have them all the same
+			b.used[name(part+".weight")] = true
+		}
+	case a.KeyAsValue:
+		parts = parts[:2]
+	case b.has(name("attn_qkv.weight")):
+		parts, rows = []string{name("attn_qkv")}, []int{q + k + v}
+	}
+	b.projections(&w.qkv, parts, rows[:len(parts)], s.Width)
+	if a.ValueNorm {
+		b.ones(&w.vNorm.Weight, a.VDim)
+		w.vNorm.Eps = s.Eps
 	}
 	switch a.QKNorm {
 	case QKPerHead, QKRotated:
 		b.headNorm(&w.qNorm, s, name("attn_q_norm"), a.KDim, a.Heads)
-		b.headNorm(&w.kNorm, s, name("attn_k_norm"), a.KDim, a.KVHeads)
+		if a.KVBack == 0 {
+			b.headNorm(&w.kNorm, s, name("attn_k_norm"), a.KDim, a.KVHeads)
+		}
 	case QKWhole:
 		b.norm(&w.qNorm, s, name("attn_q_norm"), q)
 		b.norm(&w.kNorm, s, name("attn_k_norm"), k)
@@ -332,6 +370,7 @@ func (b *binder) experts(s *Spec, w *layerWeights, e Experts, name func(string) 
 	b.optional(&w.gateBias, name("ffn_gate_exps.bias"), e.Hidden, e.Count)
 	b.optional(&w.upBias, name("ffn_up_exps.bias"), e.Hidden, e.Count)
 	b.optional(&w.downBias, name("ffn_down_exps.bias"), s.Width, e.Count)
+	b.optional(&w.downScale, name("ffn_down_exps.scale"), e.Count)
 	var inputs [][]*pager.Matrix
 	if b.has(name("ffn_gate_up_exps.weight")) {
 		inputs = [][]*pager.Matrix{b.stack(name("ffn_gate_up_exps.weight"), 2*e.Hidden, s.Width, e.Count)}
@@ -354,6 +393,22 @@ func (b *binder) experts(s *Spec, w *layerWeights, e Experts, name func(string) 
 	}
 }
 
+// rowsOf says which rows of its matrix a page holds.
+func (w *weights) rowsOf(id pager.PageID) (first, n int) {
+	page := w.catalog.Pages()[id]
+	return page.First, page.Rows
+}
+
+// isTable reports whether a tensor is only looked up in.
+func (w *weights) isTable(tensor string) bool {
+	for _, table := range []*pager.Matrix{w.embed, w.positions, w.inputs.table} {
+		if table != nil && table.Name == tensor {
+			return table != w.head.w
+		}
+	}
+	return false
+}
+
 // vectorBytes is the memory of all vectors, each on a cache line of its own.
 func (w *weights) vectorBytes() int64 {
 	var n int64
@@ -371,9 +426,12 @@ func (v vector) bytes() int64 {
 func (w *weights) loadVectors(f *gguf.File, stream compute.Stream, buf compute.Buffer) error {
 	var off int64
 	for _, v := range w.vectors {
-		values, err := readFloats(f, v.tensor)
-		if err != nil {
-			return err
+		values := slices.Repeat([]float32{1}, v.view.Cols)
+		if !v.ones {
+			var err error
+			if values, err = readFloats(f, v.tensor); err != nil {
+				return err
+			}
 		}
 		v.view.Buf, v.view.Off = buf, off
 		stream.Write(v.view.Span(), floatBytes(values))
