@@ -37,6 +37,7 @@ type commands struct {
 	Perplexity perplexityCommand `cmd:"" help:"Measure how well a model predicts a text."`
 	Quantize   quantizeCommand   `cmd:"" help:"Turn a model into a smaller one."`
 	Synth      synthCommand      `cmd:"" help:"Make a model with random weights in the shape of a real one."`
+	Selftest   selftestCommand   `cmd:"" help:"Check the kernels of this CPU against known answers."`
 	Version    versionCommand    `cmd:"" help:"Show the version."`
 }
 

@@ -115,7 +115,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "run", "inspect", "plan", "tokenize", "detokenize", "template", "logits", "bench", "perplexity", "version"} {
+	for _, command := range []string{"", "run", "inspect", "plan", "tokenize", "detokenize", "template", "logits", "bench", "perplexity", "selftest", "version"} {
 		args := strings.Fields(command + " --help")
 		got := gorun("", args...)
 		if got.code != 0 || !strings.Contains(got.out, "Example") || !strings.Contains(got.out, "gorun "+command) {
@@ -354,6 +354,29 @@ func TestBenchDisk(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if got := gorun("", "bench", "--disk", filepath.Join(dir, "no-such-dir")); got.code != exitError {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSelftest(t *testing.T) {
+	got := gorun("", "selftest", "--json")
+	var r []selftestReport
+	if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.code != 0 || len(r) == 0 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	used := 0
+	for _, k := range r {
+		if k.Error != "" {
+			t.Errorf("%+v", k)
+		}
+		if k.Used {
+			used++
+		}
+	}
+	if used != 1 {
+		t.Errorf("%d sets are used: %+v", used, r)
+	}
+	if got := gorun("", "selftest"); got.code != 0 || !strings.Contains(got.out, "generic\tok") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -31,6 +31,7 @@ type planReport struct {
 	KV        string       `json:"kv"`
 	KVBlock   int          `json:"kv_block"`
 	PerToken  int64        `json:"kv_bytes_per_token"`
+	State     int64        `json:"state_bytes_per_sequence"`
 	Padding   int64        `json:"kv_padding_per_token"`
 	Items     []model.Item `json:"items"`
 	Total     int64        `json:"total_bytes"`
@@ -56,7 +57,7 @@ func (c *planCommand) Run(s *streams) error {
 	fit := p.Check()
 	r := planReport{
 		Arch: p.Spec.Arch, Context: p.Options.Context, Batch: p.Options.Batch, KV: p.Options.KV.String(), KVBlock: p.Geometry.BlockTokens,
-		PerToken: p.Geometry.BytesPerToken(), Padding: p.Geometry.Waste(),
+		PerToken: p.Geometry.BytesPerToken(), State: p.Geometry.StateBytes(), Padding: p.Geometry.Waste(),
 		Items: p.Items, Total: p.Bytes(), Available: p.Options.Memory, Fits: fit == nil,
 	}
 	if c.JSON {

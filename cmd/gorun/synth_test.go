@@ -112,6 +112,13 @@ func TestSynthPlans(t *testing.T) {
 		"minimax-m2-229b": 248 << 10, "step35": 45 * 8 * 128 * 4, "gpt-oss-20b": 24 * 8 * 64 * 4, "gpt-oss-120b": 36 * 8 * 64 * 4,
 		"glm-4.6v": 46 * 8 * 128 * 4, "deepseek-v3.1": 61 * (512 + 64) * 2, "gemma3-1b": 26 * 256 * 4, "gemma3-4b": 34 * 4 * 256 * 4,
 	}
+	// Of a sequence: for each recurrent layer three inputs of the convolution
+	// and a matrix for each value head, as f32.
+	state := func(layers, channels, heads, dim int64) int64 { return 4 * layers * (3*channels + heads*dim*dim) }
+	states := map[string]int64{
+		"qwen35-27b": state(48, 10240, 48, 128), "qwen35-35b-a3b": state(30, 8192, 32, 128), "qwen35-122b-a10b": state(36, 12288, 64, 128),
+		"qwen35-397b-a17b": state(45, 12288, 64, 128), "qwen3-next-80b-a3b": state(36, 8192, 32, 128),
+	}
 	for _, shape := range synth.Shapes() {
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		if got := gorun("", "synth", path, "--like", shape.Name, "--header-only"); got.code != 0 {
@@ -124,6 +131,9 @@ func TestSynthPlans(t *testing.T) {
 		}
 		if r.PerToken != perToken[shape.Name] || r.Arch != shape.Arch {
 			t.Errorf("%s: %d bytes a token, not %d", shape.Name, r.PerToken, perToken[shape.Name])
+		}
+		if r.State != states[shape.Name] {
+			t.Errorf("%s: a state of %d bytes, not %d", shape.Name, r.State, states[shape.Name])
 		}
 	}
 }

@@ -32,6 +32,13 @@ type Device struct {
 // New makes a device that computes with the given number of threads, the
 // caller's included.
 func New(threads int) (*Device, error) {
+	if _, err := Kernels(); err != nil {
+		return nil, err
+	}
+	return newDevice(threads)
+}
+
+func newDevice(threads int) (*Device, error) {
 	pool, err := NewPool(threads)
 	if err != nil {
 		return nil, err
@@ -41,7 +48,7 @@ func New(threads int) (*Device, error) {
 
 // NewReference makes a device that computes with the reference kernels.
 func NewReference(threads int) (*Device, error) {
-	d, err := New(threads)
+	d, err := newDevice(threads)
 	if err == nil {
 		d.reference = true
 	}

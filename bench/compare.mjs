@@ -1,0 +1,56 @@
+// Times gorun beside llama.cpp, turn by turn on the same machine, and prints a
+// table for docs/performance.md.
+//
+//   node compare.mjs GORUN PEER ROUNDS MODEL.gguf ...
+//
+// GORUN is the program; PEER a folder with node-llama-cpp and a bench.mjs that
+// takes MODEL PROMPT GEN THREADS REPS and prints a line of JSON {pp_tps,
+// tg_tps} for each repetition. Every figure is the median of ROUNDS, with the
+// quartiles; shares are of the limits that gorun measured in the same round.
+import {execFileSync} from "node:child_process";
+import {basename, join} from "node:path";
+
+const [,, gorun, peer, rounds = "9", ...models] = process.argv;
+const prompt = process.env.PROMPT ?? "512", gen = process.env.GEN ?? "32", threads = process.env.THREADS ?? "2";
+
+function ours(model) {
+  const out = execFileSync(gorun, ["bench", model, "-p", prompt, "-n", gen, "-r", "1", "-t", threads, "--json"], {maxBuffer: 1 << 24});
+  const [pp, tg] = JSON.parse(out);
+  return {
+    pp: pp.tokens_per_second.median, tg: tg.tokens_per_second.median,
+    peak: pp.share_of_fp32_peak, bandwidth: tg.share_of_read_bandwidth,
+    read: tg.machine.read_bytes_per_second, flops: tg.machine.fp32_flops_per_second,
+  };
+}
+
+function theirs(model) {
+  const out = execFileSync("node", [join(peer, "bench.mjs"), model, prompt, gen, threads, "1"], {cwd: peer, maxBuffer: 1 << 24});
+  const line = JSON.parse(out.toString().trim().split("\n").pop());
+  return {pp: line.pp_tps, tg: line.tg_tps};
+}
+
+function quantile(values, q) {
+  const v = [...values].sort((a, b) => a - b), x = q * (v.length - 1), lo = Math.floor(x);
+  return v[lo] + (x - lo) * (v[Math.min(lo + 1, v.length - 1)] - v[lo]);
+}
+
+const show = (values, digits = 1) =>
+  `${quantile(values, .5).toFixed(digits)} (${quantile(values, .25).toFixed(digits)}-${quantile(values, .75).toFixed(digits)})`;
+
+console.log(`${rounds} rounds, interleaved; prompt ${prompt}, generated ${gen}, ${threads} threads; median (quartiles)\n`);
+console.log("| model | pp t/s | of fp32 peak | x peer | tg t/s | of read bandwidth | x peer |");
+console.log("|---|---|---|---|---|---|---|");
+const limits = {read: [], flops: []};
+for (const model of models) {
+  const a = [], b = [];
+  for (let i = 0; i < +rounds; i++) {
+    a.push(ours(model));
+    b.push(theirs(model));
+  }
+  const ratio = key => a.map((x, i) => x[key] / b[i][key]);
+  limits.read.push(...a.map(x => x.read / 1e9));
+  limits.flops.push(...a.map(x => x.flops / 1e9));
+  console.log(`| ${basename(model)} | ${show(a.map(x => x.pp))} | ${show(a.map(x => x.peak), 2)} | ${show(ratio("pp"), 2)} | ` +
+    `${show(a.map(x => x.tg))} | ${show(a.map(x => x.bandwidth), 2)} | ${show(ratio("tg"), 2)} |`);
+}
+console.log(`\nmachine: ${show(limits.read)} GB/s read, ${show(limits.flops, 0)} GFLOP/s float32`);
