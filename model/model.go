@@ -113,7 +113,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 // compare holds the plan against what has been allocated.
 func (m *Model) compare(dev compute.Device, vectors, scratch compute.Buffer) error {
 	real := map[string]int64{
-		"vectors": vectors.Bytes(), "kv": m.pool.Capacity(), "activations": scratch.Bytes(), "workspace": dev.Workspace(m.plan.work()),
+		"vectors": vectors.Bytes(), "kv": m.pool.Capacity() - m.plan.stateBytes(), "state": m.plan.stateBytes(), "activations": scratch.Bytes(), "workspace": dev.Workspace(m.plan.work()),
 	}
 	if !m.plan.mapped {
 		real["weights"] = m.pages.Bytes()
