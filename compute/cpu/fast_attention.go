@@ -257,7 +257,7 @@ func (c *attention) span(block *attn.Block, t attentionTask, span int) {
 	})
 	begin, end := within(t.row, t.count)
 	rows := t.count * t.heads // of a KV head
-	eachTile(l, t.run, begin, end, block.TileRows(), func(page compute.Span, token, pos, n int) {
+	eachTile(l, t.run, begin, end, block.TileRows(rows), func(page compute.Span, token, pos, n int) {
 		for i := range t.kvs {
 			keys := page.At(l.KAt(token, t.kv+i), int64(n-1)*l.KRow()+l.KHeadBytes)
 			block.Keys(i*rows, (i+1)*rows, pos-origin, n, bytesOf(keys), int(l.KRow()))
@@ -268,7 +268,7 @@ func (c *attention) span(block *attn.Block, t attentionTask, span int) {
 	if l.VInK {
 		vRow = l.KRow()
 	}
-	eachTile(l, t.run, begin, end, block.TileRows(), func(page compute.Span, token, pos, n int) {
+	eachTile(l, t.run, begin, end, block.TileRows(rows), func(page compute.Span, token, pos, n int) {
 		for i := range t.kvs {
 			values := page.At(l.VAt(token, t.kv+i), int64(n-1)*vRow+l.VHeadBytes)
 			block.Values(i*rows, (i+1)*rows, pos-origin, n, bytesOf(values), int(vRow))

@@ -94,8 +94,17 @@ func (b *Block) Query(q []float32, from, to int) {
 // See changes what row i sees, and keeps its query.
 func (b *Block) See(i, from, to int) { b.rows[i] = blockRow{from: from, to: to} }
 
-// TileRows is the most positions that Keys and Values take at a time.
-func (b *Block) TileRows() int { return b.tileRows }
+// TileRows is the most positions that Keys and Values take at a time with so
+// many rows.
+func (b *Block) TileRows(rows int) int {
+	if direct(b.keys, rows, b.shape.KDim) && direct(b.values, rows, b.shape.VDim) {
+		return directRows
+	}
+	return b.tileRows
+}
+
+// directRows positions of all heads should stay in the second cache.
+const directRows = 16
 
 // fewRows is up to how many query rows convert keys and values as they meet
 // them. With more, a tile of float32 is better.

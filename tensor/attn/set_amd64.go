@@ -19,7 +19,7 @@ import (
 func nativeSets() (list []*Set) {
 	x := &cpu.X86
 	if x.HasAVX2 && x.HasFMA && x.HasF16C {
-		if x.HasAVX512F {
+		if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL {
 			list = append(list, avx512)
 		}
 		list = append(list, avx2)

@@ -33,12 +33,7 @@ var types = []elements{
 		VPSLLD(Imm(16), dst, dst)
 	}},
 	{name: "Q8_0", distant: true, values: 32, bytes: 34, begin: func(block Mem, scale VecVirtual) {
-		x := scale.AsX()
-		bits := GP32()
-		MOVWLZX(block, bits)
-		VMOVD(bits, x)
-		VCVTPH2PS(x, x)
-		VBROADCASTSS(x, scale)
+		v.halfWord(block, scale)
 	}, load: func(block Mem, first int, scale, dst VecVirtual) {
 		VPMOVSXBD(block.Offset(2+first), dst)
 		VCVTDQ2PS(dst, dst)

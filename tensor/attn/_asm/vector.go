@@ -31,6 +31,8 @@ type vector interface {
 	and(a Op, b, dst VecVirtual)
 	or(a Op, b, dst VecVirtual)
 	xor(a Op, b, dst VecVirtual)
+	// halfWord brings a float16 to all lanes.
+	halfWord(m Mem, dst VecVirtual)
 	// tree adds up the partial sums of several registers, each of a lane or
 	// half of one. See dots for the order of results.
 	tree(sums []VecVirtual) VecVirtual
@@ -88,6 +90,11 @@ func (avx512) and(a Op, b, dst VecVirtual)      { VPANDD(a, b, dst) }
 func (avx512) or(a Op, b, dst VecVirtual)       { VPORD(a, b, dst) }
 func (avx512) xor(a Op, b, dst VecVirtual)      { VPXORD(a, b, dst) }
 
+func (avx512) halfWord(m Mem, dst VecVirtual) {
+	VPBROADCASTW(m, dst.AsY())
+	VCVTPH2PS(dst.AsY(), dst)
+}
+
 // tree takes 16 registers A, B, ... of 16 partial sums each:
 //
 //	[A8 B8], ...           i with i+8: two in a register
@@ -137,6 +144,11 @@ func (avx2) choose(m mask, src, x VecVirtual) { VBLENDVPS(m.(VecVirtual), src, x
 func (avx2) and(a Op, b, dst VecVirtual)      { VANDPS(a, b, dst) }
 func (avx2) or(a Op, b, dst VecVirtual)       { VORPS(a, b, dst) }
 func (avx2) xor(a Op, b, dst VecVirtual)      { VXORPS(a, b, dst) }
+
+func (avx2) halfWord(m Mem, dst VecVirtual) {
+	VPBROADCASTW(m, dst.AsX())
+	VCVTPH2PS(dst.AsX(), dst)
+}
 
 // tree takes eight registers A, B, ... of eight partial sums each:
 //
