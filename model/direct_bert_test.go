@@ -115,7 +115,7 @@ func TestDirectEncoders(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			m := d.newTiny()
 			g := golden{path: m.write(t)}
-			text, other := directTokens(), directTokens()[3:20]
+			text, other := directTokens(24), directTokens(24)[3:20]
 			want := slices.Concat(d.forward(m, text).narrow(), d.forward(m, other).narrow())
 			open := func(dev compute.Device, path string) *Model { return openGolden(t, golden{path: path}, dev, 3) }
 			reference := cpuDevice(t, 2)

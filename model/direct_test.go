@@ -497,9 +497,10 @@ func TestDirectItself(t *testing.T) {
 	}
 }
 
-// directTokens go beyond the windows of all models.
-func directTokens() []int32 {
-	tokens := make([]int32, 24)
+// directTokens are n tokens of a small vocabulary; 24 go beyond the windows of
+// all models.
+func directTokens(n int) []int32 {
+	tokens := make([]int32, n)
 	for i := range tokens {
 		tokens[i] = int32((i*i*7 + i*31 + 5) % 280)
 	}
@@ -510,7 +511,7 @@ func TestDirect(t *testing.T) {
 	for _, d := range directs {
 		t.Run(d.name, func(t *testing.T) {
 			m := d.newTiny()
-			g := golden{path: m.write(t), tokens: directTokens()}
+			g := golden{path: m.write(t), tokens: directTokens(24)}
 			g.want = d.forward(m, g.tokens).narrow()
 			dev := cpuDevice(t, 2)
 			model := openGolden(t, g, dev, 1)

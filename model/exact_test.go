@@ -14,17 +14,30 @@ import (
 	"gorun/tensor"
 )
 
-// exactModels are small goldens that between them have windows, experts, two
-// RoPEs, fused projections, parallel branches, recurrent layers and latent
-// attention.
-var exactModels = []string{"gemma3.q8_0", "qwen3moe-experts.q4_0", "phi3.q8_0", "command-r.q8_0", "qwen35.q8_0", "deepseek2-experts.q4_0"}
+// exactModels are small goldens and directs that between them have windows,
+// experts, two RoPEs, fused projections, parallel branches, recurrent layers,
+// latent attention, short convolutions, learned positions, and layers that
+// share keys or have inputs of their own.
+var exactModels = []string{
+	"gemma3.q8_0", "qwen3moe-experts.q4_0", "phi3.q8_0", "command-r.q8_0", "qwen35.q8_0", "deepseek2-experts.q4_0",
+	"lfm2", "gpt2", "gemma4/e2b", "gemma4/moe",
+}
+
+// exactModel is a golden, or a direct with tokens alone.
+func exactModel(t *testing.T, name string) golden {
+	i := slices.IndexFunc(directs, func(d direct) bool { return d.name == name })
+	if i < 0 {
+		return loadGolden(t, name)
+	}
+	return golden{path: directs[i].newTiny().write(t), tokens: directTokens(96)}
+}
 
 // TestBatches cuts three sequences into random runs, mixes them in random
 // batches and passes, and wants the bits that each gives alone.
 func TestBatches(t *testing.T) {
 	for _, name := range exactModels {
 		t.Run(name, func(t *testing.T) {
-			g := loadGolden(t, name)
+			g := exactModel(t, name)
 			dev := cpuDevice(t, 2)
 			alone := openGolden(t, g, dev, 1)
 			inputs := [][]int32{g.tokens[:40], g.tokens[30:77], g.tokens[90:]}
@@ -172,7 +185,7 @@ func (h *fleetingHold) Release() {
 func TestPagesAreHeldWhileNeeded(t *testing.T) {
 	for _, name := range exactModels {
 		t.Run(name, func(t *testing.T) {
-			g := loadGolden(t, name)
+			g := exactModel(t, name)
 			want := logitsOf(t, openGolden(t, g, cpuDevice(t, 2), 1), g.tokens, 32)
 			dev := strictDevice(t)
 			m := openGolden(t, g, dev, 1)
@@ -297,7 +310,7 @@ func TestForwardErrors(t *testing.T) {
 func TestFork(t *testing.T) {
 	for _, name := range exactModels {
 		t.Run(name, func(t *testing.T) {
-			g := loadGolden(t, name)
+			g := exactModel(t, name)
 			m := openGolden(t, g, cpuDevice(t, 2), 4)
 			vocab := m.Spec().Vocab
 			other := slices.Clone(g.tokens)
