@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"gorun/tensor/attn"
 	"gorun/tensor/gemm"
+	"gorun/tensor/vec"
 )
 
 // KernelVariable is the environment variable that forces a kernel set.
@@ -19,12 +21,11 @@ const KernelVariable = "GORUN_CPU"
 // once: the best that the CPU can execute and that passes its self-test, or
 // the one that KernelVariable asks for. All sets give the same bits.
 var Kernels = sync.OnceValues(func() (string, error) {
-	name, err := chooseKernels(os.Getenv(KernelVariable), gemm.SelfTest)
-	if err == nil {
-		err = gemm.Select(name)
-	}
-	if err == nil {
-		err = attn.Select(name)
+	name, err := chooseKernels(os.Getenv(KernelVariable), SelfTest)
+	for _, choose := range []func(string) error{gemm.Select, attn.Select, vec.Select} {
+		if err == nil {
+			err = choose(name)
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("cpu: %w", err)
@@ -36,42 +37,52 @@ var Kernels = sync.OnceValues(func() (string, error) {
 func KernelSets() []string {
 	var names []string
 	for _, s := range gemm.Sets() {
-		if slices.ContainsFunc(attn.Sets(), func(a *attn.Set) bool { return a.Name() == s.Name() }) {
+		if named(attn.Sets(), s.Name()) != nil && named(vec.Sets(), s.Name()) != nil {
 			names = append(names, s.Name())
 		}
 	}
 	return names
 }
 
+// named is the set of that name, or nil.
+func named[S interface {
+	comparable
+	Name() string
+}](sets []S, name string) (set S) {
+	if i := slices.IndexFunc(sets, func(s S) bool { return s.Name() == name }); i >= 0 {
+		set = sets[i]
+	}
+	return set
+}
+
 // SelfTest computes known answers with the named kernel set.
 func SelfTest(name string) error {
-	for _, s := range gemm.Sets() {
-		if s.Name() == name {
-			return gemm.SelfTest(s)
-		}
+	if !slices.Contains(KernelSets(), name) {
+		return fmt.Errorf("no kernel set %q on this CPU; there are %s", name, strings.Join(KernelSets(), ", "))
 	}
-	return fmt.Errorf("no kernel set %q on this CPU; there are %s", name, strings.Join(KernelSets(), ", "))
+	return errors.Join(
+		gemm.SelfTest(named(gemm.Sets(), name)), named(attn.Sets(), name).Check(), named(vec.Sets(), name).Check())
 }
 
 // chooseKernels picks a set. One that was asked for must pass; otherwise a set
 // that fails is passed over, with a line in the log.
-func chooseKernels(asked string, test func(*gemm.Set) error) (string, error) {
+func chooseKernels(asked string, test func(name string) error) (string, error) {
 	names := KernelSets()
 	if asked != "" && !slices.Contains(names, asked) {
 		return "", fmt.Errorf("%s is %q, this CPU has %s", KernelVariable, asked, strings.Join(names, ", "))
 	}
-	for _, s := range gemm.Sets() {
-		if !slices.Contains(names, s.Name()) || asked != "" && s.Name() != asked {
+	for _, name := range names {
+		if asked != "" && name != asked {
 			continue
 		}
-		err := test(s)
+		err := test(name)
 		if err == nil {
-			return s.Name(), nil
+			return name, nil
 		}
 		if asked != "" {
 			return "", err
 		}
-		slog.Warn("a kernel set fails its self-test and is not used: computing will be slower", "set", s.Name(), "error", err)
+		slog.Warn("a kernel set fails its self-test and is not used: computing will be slower", "set", name, "error", err)
 	}
 	return "", fmt.Errorf("every kernel set fails its self-test: %s", strings.Join(names, ", "))
 }

@@ -3,9 +3,6 @@
 package attn
 
 import (
-	"log/slog"
-	"slices"
-
 	"golang.org/x/sys/cpu"
 
 	"gorun/tensor"
@@ -14,8 +11,7 @@ import (
 //go:generate sh -c "cd _asm && go run . -set avx512 -out ../avx512_amd64.s -stubs ../avx512_amd64.go -pkg attn"
 //go:generate sh -c "cd _asm && go run . -set avx2 -out ../avx2_amd64.s -stubs ../avx2_amd64.go -pkg attn"
 
-// nativeSets lists the kernel sets in assembly that this CPU can execute, and
-// that pass their check.
+// nativeSets lists the kernel sets in assembly that this CPU can execute.
 func nativeSets() (list []*Set) {
 	x := &cpu.X86
 	if x.HasAVX2 && x.HasFMA && x.HasF16C {
@@ -24,13 +20,7 @@ func nativeSets() (list []*Set) {
 		}
 		list = append(list, avx2)
 	}
-	return slices.DeleteFunc(list, func(s *Set) bool {
-		err := s.Check()
-		if err != nil {
-			slog.Error("kernel set left out", "error", err)
-		}
-		return err != nil
-	})
+	return list
 }
 
 var avx512 = &Set{

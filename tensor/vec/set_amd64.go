@@ -3,17 +3,13 @@
 package vec
 
 import (
-	"log/slog"
-	"slices"
-
 	"golang.org/x/sys/cpu"
 )
 
 //go:generate sh -c "cd ../attn/_asm && go run . -kernels vec -set avx512 -out ../../vec/avx512_amd64.s -stubs ../../vec/avx512_amd64.go -pkg vec"
 //go:generate sh -c "cd ../attn/_asm && go run . -kernels vec -set avx2 -out ../../vec/avx2_amd64.s -stubs ../../vec/avx2_amd64.go -pkg vec"
 
-// nativeSets lists the kernel sets in assembly that this CPU can execute, and
-// that pass their check.
+// nativeSets lists the kernel sets in assembly that this CPU can execute.
 func nativeSets() (list []*Set) {
 	x := &cpu.X86
 	if x.HasAVX2 && x.HasFMA && x.HasF16C {
@@ -22,13 +18,7 @@ func nativeSets() (list []*Set) {
 		}
 		list = append(list, avx2)
 	}
-	return slices.DeleteFunc(list, func(s *Set) bool {
-		err := s.Check()
-		if err != nil {
-			slog.Error("kernel set left out", "error", err)
-		}
-		return err != nil
-	})
+	return list
 }
 
 var avx512 = &Set{
