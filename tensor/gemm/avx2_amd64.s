@@ -5416,25 +5416,28 @@ DATA vector0f0f0f0f<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA vector0f0f0f0f<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL vector0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_0(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ4_0x1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -5464,17 +5467,17 @@ block:
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 2(SI), Y1
 	VINSERTI128    $0x01, 2(DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 2(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 2(DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 2(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 2(DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 2(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 2(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 (R8), Y6
+	VBROADCASTI128 (R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -5484,7 +5487,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 16(R8), Y9
+	VBROADCASTI128 16(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -5512,22 +5515,24 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   36(R8), Y2
+	VPBROADCASTD   36(R10), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x00000090, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000090, R8
 	ADDQ           $0x00000012, SI
 	ADDQ           $0x00000012, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -5639,25 +5644,28 @@ DATA lowHalves<>+48(SB)/8, $0x0d0c090805040100
 DATA lowHalves<>+56(SB)/8, $0x8080808080808080
 GLOBL lowHalves<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_1(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ4_1x1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   (SI), Y1
@@ -5682,17 +5690,17 @@ block:
 	VMOVDQU        Y1, 576(DX)
 	VBROADCASTI128 4(SI), Y1
 	VINSERTI128    $0x01, 4(DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 4(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 4(DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 4(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 4(DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 4(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 4(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 (R8), Y6
+	VBROADCASTI128 (R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -5702,7 +5710,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 16(R8), Y9
+	VBROADCASTI128 16(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -5732,20 +5740,22 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R8), Y1
+	VBROADCASTSS   36(R10), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x000000a0, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x000000a0, R8
 	ADDQ           $0x00000014, SI
 	ADDQ           $0x00000014, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -5938,25 +5948,28 @@ DATA spread23<>+48(SB)/8, $0x0202020202020202
 DATA spread23<>+56(SB)/8, $0x0303030303030303
 GLOBL spread23<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ5_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ5_0(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ5_0x1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -5986,13 +5999,13 @@ block:
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 6(SI), Y1
 	VINSERTI128    $0x01, 6(DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 6(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 6(DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 6(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 6(DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 6(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 6(DI)(CX*1), Y4, Y4
 	VBROADCASTI128 2(SI), Y5
@@ -6027,7 +6040,7 @@ block:
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y4, Y4
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -6076,7 +6089,7 @@ block:
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y8, Y8
-	VBROADCASTI128 16(R8), Y9
+	VBROADCASTI128 16(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPMADDUBSW     Y9, Y6, Y5
@@ -6098,22 +6111,24 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R8), Y1
+	VPBROADCASTD   36(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x000000b0, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x000000b0, R8
 	ADDQ           $0x00000016, SI
 	ADDQ           $0x00000016, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -6261,25 +6276,28 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ5_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ5_1(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ5_1x1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   (SI), Y1
@@ -6304,13 +6322,13 @@ block:
 	VMOVDQU        Y1, 576(DX)
 	VBROADCASTI128 8(SI), Y1
 	VINSERTI128    $0x01, 8(DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 8(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 8(DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 8(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 8(DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 8(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 8(DI)(CX*1), Y4, Y4
 	VBROADCASTI128 4(SI), Y5
@@ -6345,7 +6363,7 @@ block:
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y4, Y4
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -6394,7 +6412,7 @@ block:
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y8, Y8
-	VBROADCASTI128 16(R8), Y9
+	VBROADCASTI128 16(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPMADDUBSW     Y9, Y6, Y5
@@ -6418,20 +6436,22 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R8), Y1
+	VBROADCASTSS   36(R10), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x000000c0, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x000000c0, R8
 	ADDQ           $0x00000018, SI
 	ADDQ           $0x00000018, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -6540,25 +6560,28 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ8_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ8_0(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ8_0x1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -6588,18 +6611,18 @@ block:
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 2(SI), Y1
 	VINSERTI128    $0x01, 2(DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 2(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 2(DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 2(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 2(DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 2(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 2(DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y6
 	VPSIGNB        Y1, Y5, Y1
@@ -6625,7 +6648,7 @@ block:
 	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
 	VBROADCASTI128 18(SI), Y5
 	VINSERTI128    $0x01, 18(DI), Y5, Y5
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 18(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 18(DI)(AX*1), Y6, Y6
 	VBROADCASTI128 18(SI)(AX*2), Y7
@@ -6633,7 +6656,7 @@ block:
 	VBROADCASTI128 18(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 18(DI)(CX*1), Y8, Y8
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 16(R8), Y9
+	VBROADCASTI128 16(R10), Y9
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y10
 	VPSIGNB        Y5, Y9, Y5
@@ -6672,18 +6695,20 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x00000110, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000110, R8
 	ADDQ           $0x00000022, SI
 	ADDQ           $0x00000022, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -7180,25 +7205,28 @@ DATA vector80000000<>+48(SB)/8, $0x8000000080000000
 DATA vector80000000<>+56(SB)/8, $0x8000000080000000
 GLOBL vector80000000<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ2_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ2_K(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ2_Kx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   80(SI), Y2
@@ -7222,16 +7250,16 @@ block:
 	VPXOR          vector80000000<>+0(SB), Y2, Y2
 	VBROADCASTI128 (SI), Y3
 	VINSERTI128    $0x01, (DI), Y3, Y3
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y4
 	VINSERTI128    $0x01, (DI)(AX*1), Y4, Y4
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y5
 	VINSERTI128    $0x01, (DI)(AX*2), Y5, Y5
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y6
 	VINSERTI128    $0x01, (DI)(CX*1), Y6, Y6
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPUNPCKLDQ     Y4, Y3, Y7
 	VPUNPCKHDQ     Y4, Y3, Y3
 	VPUNPCKLDQ     Y6, Y5, Y4
@@ -7398,18 +7426,18 @@ block:
 	VMOVDQU        Y1, 6080(DX)
 	VBROADCASTI128 16(SI), Y1
 	VINSERTI128    $0x01, 16(DI), Y1, Y1
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y2, Y2
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y3, Y3
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPAND          vector03030303<>+0(SB), Y1, Y5
-	VBROADCASTI128 (R8), Y6
+	VBROADCASTI128 (R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector03030303<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -7434,7 +7462,7 @@ block:
 	VMOVDQU        Y9, (DX)
 	VPSRLD         $0x02, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 44(R8), Y6
+	VBROADCASTI128 44(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x02, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -7462,7 +7490,7 @@ block:
 	VMOVDQU        Y9, 768(DX)
 	VPSRLD         $0x04, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 88(R8), Y6
+	VBROADCASTI128 88(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x04, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -7490,7 +7518,7 @@ block:
 	VMOVDQU        Y9, 1536(DX)
 	VPSRLD         $0x06, Y1, Y1
 	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VBROADCASTI128 132(R8), Y5
+	VBROADCASTI128 132(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -7518,17 +7546,17 @@ block:
 	VMOVDQU        Y5, 2304(DX)
 	VBROADCASTI128 32(SI), Y1
 	VINSERTI128    $0x01, 32(DI), Y1, Y1
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y2, Y2
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y3, Y3
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y4, Y4
 	VPAND          vector03030303<>+0(SB), Y1, Y5
-	VBROADCASTI128 16(R8), Y6
+	VBROADCASTI128 16(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector03030303<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -7553,7 +7581,7 @@ block:
 	VMOVDQU        Y9, 384(DX)
 	VPSRLD         $0x02, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 60(R8), Y6
+	VBROADCASTI128 60(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x02, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -7581,7 +7609,7 @@ block:
 	VMOVDQU        Y9, 1152(DX)
 	VPSRLD         $0x04, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 104(R8), Y6
+	VBROADCASTI128 104(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x04, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -7609,7 +7637,7 @@ block:
 	VMOVDQU        Y9, 1920(DX)
 	VPSRLD         $0x06, Y1, Y1
 	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VBROADCASTI128 148(R8), Y5
+	VBROADCASTI128 148(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -7644,7 +7672,7 @@ block:
 	VBROADCASTI128 48(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
 	VPAND          vector03030303<>+0(SB), Y1, Y5
-	VBROADCASTI128 176(R8), Y6
+	VBROADCASTI128 176(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector03030303<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -7669,7 +7697,7 @@ block:
 	VMOVDQU        Y9, 3072(DX)
 	VPSRLD         $0x02, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 220(R8), Y6
+	VBROADCASTI128 220(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x02, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -7697,7 +7725,7 @@ block:
 	VMOVDQU        Y9, 3840(DX)
 	VPSRLD         $0x04, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 264(R8), Y6
+	VBROADCASTI128 264(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x04, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -7725,7 +7753,7 @@ block:
 	VMOVDQU        Y9, 4608(DX)
 	VPSRLD         $0x06, Y1, Y1
 	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VBROADCASTI128 308(R8), Y5
+	VBROADCASTI128 308(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -7760,7 +7788,7 @@ block:
 	VBROADCASTI128 64(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y4, Y4
 	VPAND          vector03030303<>+0(SB), Y1, Y5
-	VBROADCASTI128 192(R8), Y6
+	VBROADCASTI128 192(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector03030303<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -7785,7 +7813,7 @@ block:
 	VMOVDQU        Y9, 3456(DX)
 	VPSRLD         $0x02, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 236(R8), Y6
+	VBROADCASTI128 236(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x02, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -7813,7 +7841,7 @@ block:
 	VMOVDQU        Y9, 4224(DX)
 	VPSRLD         $0x04, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 280(R8), Y6
+	VBROADCASTI128 280(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x04, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -7841,7 +7869,7 @@ block:
 	VMOVDQU        Y9, 4992(DX)
 	VPSRLD         $0x06, Y1, Y1
 	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VBROADCASTI128 324(R8), Y5
+	VBROADCASTI128 324(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -7867,95 +7895,97 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 5760(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R8), Y1
+	VBROADCASTSS   36(R10), Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         640(DX), Y1, Y1
 	VFMADD231PS    384(DX), Y1, Y0
-	VBROADCASTSS   40(R8), Y1
+	VBROADCASTSS   40(R10), Y1
 	VFMADD231PS    704(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         1024(DX), Y1, Y1
 	VFMADD231PS    768(DX), Y1, Y0
-	VBROADCASTSS   80(R8), Y1
+	VBROADCASTSS   80(R10), Y1
 	VFMADD231PS    1088(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         1408(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   84(R8), Y1
+	VBROADCASTSS   84(R10), Y1
 	VFMADD231PS    1472(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1792(DX), Y1, Y1
 	VFMADD231PS    1536(DX), Y1, Y0
-	VBROADCASTSS   124(R8), Y1
+	VBROADCASTSS   124(R10), Y1
 	VFMADD231PS    1856(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   128(R8), Y1
+	VBROADCASTSS   128(R10), Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2560(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   168(R8), Y1
+	VBROADCASTSS   168(R10), Y1
 	VFMADD231PS    2624(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2944(DX), Y1, Y1
 	VFMADD231PS    2688(DX), Y1, Y0
-	VBROADCASTSS   172(R8), Y1
+	VBROADCASTSS   172(R10), Y1
 	VFMADD231PS    3008(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         3328(DX), Y1, Y1
 	VFMADD231PS    3072(DX), Y1, Y0
-	VBROADCASTSS   212(R8), Y1
+	VBROADCASTSS   212(R10), Y1
 	VFMADD231PS    3392(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         3712(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   216(R8), Y1
+	VBROADCASTSS   216(R10), Y1
 	VFMADD231PS    3776(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   256(R8), Y1
+	VBROADCASTSS   256(R10), Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         4480(DX), Y1, Y1
 	VFMADD231PS    4224(DX), Y1, Y0
-	VBROADCASTSS   260(R8), Y1
+	VBROADCASTSS   260(R10), Y1
 	VFMADD231PS    4544(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4864(DX), Y1, Y1
 	VFMADD231PS    4608(DX), Y1, Y0
-	VBROADCASTSS   300(R8), Y1
+	VBROADCASTSS   300(R10), Y1
 	VFMADD231PS    4928(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         5248(DX), Y1, Y1
 	VFMADD231PS    4992(DX), Y1, Y0
-	VBROADCASTSS   304(R8), Y1
+	VBROADCASTSS   304(R10), Y1
 	VFMADD231PS    5312(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         5632(DX), Y1, Y1
 	VFMADD231PS    5376(DX), Y1, Y0
-	VBROADCASTSS   344(R8), Y1
+	VBROADCASTSS   344(R10), Y1
 	VFMADD231PS    5696(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         6016(DX), Y1, Y1
 	VFMADD231PS    5760(DX), Y1, Y0
-	VBROADCASTSS   348(R8), Y1
+	VBROADCASTSS   348(R10), Y1
 	VFMADD231PS    6080(DX), Y1, Y0
-	ADDQ           $0x00000160, R8
-	ADDQ           $0x000002a0, R9
+	ADDQ           $0x00000160, R10
+	ADDQ           $0x000002a0, R8
 	ADDQ           $0x00000054, SI
 	ADDQ           $0x00000054, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -8657,39 +8687,42 @@ DATA vector00000020<>+48(SB)/8, $0x0000002000000020
 DATA vector00000020<>+56(SB)/8, $0x0000002000000020
 GLOBL vector00000020<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ3_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ3_K(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ3_Kx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 94(SI), Y1
 	VINSERTI128    $0x01, 94(DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 94(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 94(DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 94(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 94(DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 94(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 94(DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPUNPCKLDQ     Y2, Y1, Y5
 	VPUNPCKHDQ     Y2, Y1, Y1
 	VPUNPCKLDQ     Y4, Y3, Y2
@@ -8842,33 +8875,33 @@ block:
 	VMOVDQU        Y1, 5056(DX)
 	VBROADCASTI128 32(SI), Y1
 	VINSERTI128    $0x01, 32(DI), Y1, Y1
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y2, Y2
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y3, Y3
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VBROADCASTI128 (SI), Y5
 	VINSERTI128    $0x01, (DI), Y5, Y5
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 (SI)(AX*1), Y6
 	VINSERTI128    $0x01, (DI)(AX*1), Y6, Y6
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 (SI)(AX*2), Y7
 	VINSERTI128    $0x01, (DI)(AX*2), Y7, Y7
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 (SI)(CX*1), Y8
 	VINSERTI128    $0x01, (DI)(CX*1), Y8, Y8
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPAND          vector03030303<>+0(SB), Y1, Y9
 	VPSLLD         $0x02, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 (R8), Y10
+	VBROADCASTI128 (R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector03030303<>+0(SB), Y2, Y11
 	VPSLLD         $0x02, Y6, Y12
@@ -8898,7 +8931,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   36(R8), Y9
+	VPBROADCASTD   36(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, (DX)
@@ -8907,7 +8940,7 @@ block:
 	VPSLLD         $0x01, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 44(R8), Y10
+	VBROADCASTI128 44(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x02, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -8940,7 +8973,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   80(R8), Y9
+	VPBROADCASTD   80(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 640(DX)
@@ -8948,7 +8981,7 @@ block:
 	VPAND          vector03030303<>+0(SB), Y9, Y9
 	VPAND          vector04040404<>+0(SB), Y5, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 88(R8), Y10
+	VBROADCASTI128 88(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x04, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -8978,7 +9011,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   124(R8), Y9
+	VPBROADCASTD   124(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 1280(DX)
@@ -8987,7 +9020,7 @@ block:
 	VPSRLD         $0x01, Y5, Y5
 	VPAND          vector04040404<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 132(R8), Y5
+	VBROADCASTI128 132(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -9020,16 +9053,16 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   168(R8), Y1
+	VPBROADCASTD   168(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1920(DX)
 	VBROADCASTI128 48(SI), Y1
 	VINSERTI128    $0x01, 48(DI), Y1, Y1
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
 	VBROADCASTI128 48(SI)(CX*1), Y4
@@ -9046,7 +9079,7 @@ block:
 	VPSLLD         $0x02, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 16(R8), Y10
+	VBROADCASTI128 16(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector03030303<>+0(SB), Y2, Y11
 	VPSLLD         $0x02, Y6, Y12
@@ -9076,7 +9109,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   40(R8), Y9
+	VPBROADCASTD   40(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 320(DX)
@@ -9085,7 +9118,7 @@ block:
 	VPSLLD         $0x01, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 60(R8), Y10
+	VBROADCASTI128 60(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x02, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -9118,7 +9151,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   84(R8), Y9
+	VPBROADCASTD   84(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 960(DX)
@@ -9126,7 +9159,7 @@ block:
 	VPAND          vector03030303<>+0(SB), Y9, Y9
 	VPAND          vector04040404<>+0(SB), Y5, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 104(R8), Y10
+	VBROADCASTI128 104(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x04, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -9156,7 +9189,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   128(R8), Y9
+	VPBROADCASTD   128(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 1600(DX)
@@ -9165,7 +9198,7 @@ block:
 	VPSRLD         $0x01, Y5, Y5
 	VPAND          vector04040404<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 148(R8), Y5
+	VBROADCASTI128 148(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -9198,7 +9231,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   172(R8), Y1
+	VPBROADCASTD   172(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2240(DX)
@@ -9222,7 +9255,7 @@ block:
 	VPSRLD         $0x02, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 176(R8), Y10
+	VBROADCASTI128 176(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector03030303<>+0(SB), Y2, Y11
 	VPSRLD         $0x02, Y6, Y12
@@ -9252,7 +9285,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   212(R8), Y9
+	VPBROADCASTD   212(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2560(DX)
@@ -9261,7 +9294,7 @@ block:
 	VPSRLD         $0x03, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 220(R8), Y10
+	VBROADCASTI128 220(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x02, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -9294,7 +9327,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   256(R8), Y9
+	VPBROADCASTD   256(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3200(DX)
@@ -9303,7 +9336,7 @@ block:
 	VPSRLD         $0x04, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 264(R8), Y10
+	VBROADCASTI128 264(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x04, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -9336,7 +9369,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   300(R8), Y9
+	VPBROADCASTD   300(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3840(DX)
@@ -9345,7 +9378,7 @@ block:
 	VPSRLD         $0x05, Y5, Y5
 	VPAND          vector04040404<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 308(R8), Y5
+	VBROADCASTI128 308(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -9378,7 +9411,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   344(R8), Y1
+	VPBROADCASTD   344(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
@@ -9402,7 +9435,7 @@ block:
 	VPSRLD         $0x02, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 192(R8), Y10
+	VBROADCASTI128 192(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector03030303<>+0(SB), Y2, Y11
 	VPSRLD         $0x02, Y6, Y12
@@ -9432,7 +9465,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   216(R8), Y9
+	VPBROADCASTD   216(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2880(DX)
@@ -9441,7 +9474,7 @@ block:
 	VPSRLD         $0x03, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 236(R8), Y10
+	VBROADCASTI128 236(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x02, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -9474,7 +9507,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   260(R8), Y9
+	VPBROADCASTD   260(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3520(DX)
@@ -9483,7 +9516,7 @@ block:
 	VPSRLD         $0x04, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 280(R8), Y10
+	VBROADCASTI128 280(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x04, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -9516,7 +9549,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   304(R8), Y9
+	VPBROADCASTD   304(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 4160(DX)
@@ -9525,7 +9558,7 @@ block:
 	VPSRLD         $0x05, Y5, Y5
 	VPAND          vector04040404<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 324(R8), Y5
+	VBROADCASTI128 324(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -9558,67 +9591,69 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   348(R8), Y1
+	VPBROADCASTD   348(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4800(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R8
-	ADDQ           $0x00000370, R9
+	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000370, R8
 	ADDQ           $0x0000006e, SI
 	ADDQ           $0x0000006e, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -10069,39 +10104,42 @@ DATA vector30303030<>+48(SB)/8, $0x3030303030303030
 DATA vector30303030<>+56(SB)/8, $0x3030303030303030
 GLOBL vector30303030<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_K(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ4_Kx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPUNPCKLDQ     Y2, Y1, Y5
 	VPUNPCKHDQ     Y2, Y1, Y1
 	VPUNPCKLDQ     Y4, Y3, Y2
@@ -10203,18 +10241,18 @@ block:
 	VMOVDQU        Y1, 5056(DX)
 	VBROADCASTI128 16(SI), Y1
 	VINSERTI128    $0x01, 16(DI), Y1, Y1
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y2, Y2
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y3, Y3
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 (R8), Y6
+	VBROADCASTI128 (R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -10224,7 +10262,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R8), Y9
+	VBROADCASTI128 40(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -10237,18 +10275,18 @@ block:
 	VPMADDUBSW     Y9, Y4, Y4
 	VBROADCASTI128 32(SI), Y9
 	VINSERTI128    $0x01, 32(DI), Y9, Y9
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
-	VBROADCASTI128 16(R8), Y14
+	VBROADCASTI128 16(R10), Y14
 	VPMADDUBSW     Y14, Y13, Y13
 	VPADDW         Y13, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y10, Y13
@@ -10277,7 +10315,7 @@ block:
 	VMOVDQU        Y13, (DX)
 	VPSRLD         $0x04, Y9, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 56(R8), Y6
+	VBROADCASTI128 56(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y10, Y5
@@ -10309,18 +10347,18 @@ block:
 	VMOVDQU        Y5, 640(DX)
 	VBROADCASTI128 48(SI), Y1
 	VINSERTI128    $0x01, 48(DI), Y1, Y1
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 48(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 80(R8), Y6
+	VBROADCASTI128 80(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -10330,7 +10368,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 120(R8), Y9
+	VBROADCASTI128 120(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -10343,16 +10381,16 @@ block:
 	VPMADDUBSW     Y9, Y4, Y4
 	VBROADCASTI128 64(SI), Y9
 	VINSERTI128    $0x01, 64(DI), Y9, Y9
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 64(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 64(DI)(AX*1), Y10, Y10
-	PREFETCHT0     1088(R9)
+	PREFETCHT0     1088(R8)
 	VBROADCASTI128 64(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 64(DI)(AX*2), Y11, Y11
 	VBROADCASTI128 64(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y12, Y12
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
-	VBROADCASTI128 96(R8), Y14
+	VBROADCASTI128 96(R10), Y14
 	VPMADDUBSW     Y14, Y13, Y13
 	VPADDW         Y13, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y10, Y13
@@ -10381,7 +10419,7 @@ block:
 	VMOVDQU        Y13, 1280(DX)
 	VPSRLD         $0x04, Y9, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 136(R8), Y6
+	VBROADCASTI128 136(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y10, Y5
@@ -10420,7 +10458,7 @@ block:
 	VBROADCASTI128 80(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 80(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 160(R8), Y6
+	VBROADCASTI128 160(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -10430,7 +10468,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 200(R8), Y9
+	VBROADCASTI128 200(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -10450,7 +10488,7 @@ block:
 	VBROADCASTI128 96(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 96(DI)(CX*1), Y12, Y12
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
-	VBROADCASTI128 176(R8), Y14
+	VBROADCASTI128 176(R10), Y14
 	VPMADDUBSW     Y14, Y13, Y13
 	VPADDW         Y13, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y10, Y13
@@ -10479,7 +10517,7 @@ block:
 	VMOVDQU        Y13, 2560(DX)
 	VPSRLD         $0x04, Y9, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 216(R8), Y6
+	VBROADCASTI128 216(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y10, Y5
@@ -10518,7 +10556,7 @@ block:
 	VBROADCASTI128 112(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 112(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 240(R8), Y6
+	VBROADCASTI128 240(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -10528,7 +10566,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 280(R8), Y9
+	VBROADCASTI128 280(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -10548,7 +10586,7 @@ block:
 	VBROADCASTI128 128(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y12, Y12
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
-	VBROADCASTI128 256(R8), Y14
+	VBROADCASTI128 256(R10), Y14
 	VPMADDUBSW     Y14, Y13, Y13
 	VPADDW         Y13, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y10, Y13
@@ -10577,7 +10615,7 @@ block:
 	VMOVDQU        Y13, 3840(DX)
 	VPSRLD         $0x04, Y9, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 296(R8), Y6
+	VBROADCASTI128 296(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y10, Y5
@@ -10607,55 +10645,57 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R8), Y1
+	VBROADCASTSS   36(R10), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1152(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VFMADD231PS    1216(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1792(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   116(R8), Y1
+	VBROADCASTSS   116(R10), Y1
 	VFMADD231PS    1856(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2432(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   156(R8), Y1
+	VBROADCASTSS   156(R10), Y1
 	VFMADD231PS    2496(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         3072(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   196(R8), Y1
+	VBROADCASTSS   196(R10), Y1
 	VFMADD231PS    3136(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3712(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   236(R8), Y1
+	VBROADCASTSS   236(R10), Y1
 	VFMADD231PS    3776(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         4352(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   276(R8), Y1
+	VBROADCASTSS   276(R10), Y1
 	VFMADD231PS    4416(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4992(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   316(R8), Y1
+	VBROADCASTSS   316(R10), Y1
 	VFMADD231PS    5056(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000480, R9
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000480, R8
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -11398,39 +11438,42 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ5_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ5_K(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ5_Kx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPUNPCKLDQ     Y2, Y1, Y5
 	VPUNPCKHDQ     Y2, Y1, Y1
 	VPUNPCKLDQ     Y4, Y3, Y2
@@ -11532,33 +11575,33 @@ block:
 	VMOVDQU        Y1, 5056(DX)
 	VBROADCASTI128 48(SI), Y1
 	VINSERTI128    $0x01, 48(DI), Y1, Y1
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 48(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VBROADCASTI128 16(SI), Y5
 	VINSERTI128    $0x01, 16(DI), Y5, Y5
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VPSLLD         $0x04, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VPSLLD         $0x04, Y6, Y6
@@ -11577,33 +11620,33 @@ block:
 	VPMADDUBSW     Y5, Y4, Y4
 	VBROADCASTI128 64(SI), Y5
 	VINSERTI128    $0x01, 64(DI), Y5, Y5
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 64(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 64(DI)(AX*1), Y6, Y6
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 64(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 64(DI)(AX*2), Y7, Y7
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 64(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y8, Y8
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VBROADCASTI128 32(SI), Y9
 	VINSERTI128    $0x01, 32(DI), Y9, Y9
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
-	PREFETCHT0     1088(R9)
+	PREFETCHT0     1088(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
-	PREFETCHT0     1152(R9)
+	PREFETCHT0     1152(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
-	PREFETCHT0     1216(R9)
+	PREFETCHT0     1216(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPSLLD         $0x04, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 16(R8), Y9
+	VBROADCASTI128 16(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
@@ -11641,10 +11684,10 @@ block:
 	VMOVDQU        Y5, (DX)
 	VBROADCASTI128 48(SI), Y1
 	VINSERTI128    $0x01, 48(DI), Y1, Y1
-	PREFETCHT0     1280(R9)
+	PREFETCHT0     1280(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
-	PREFETCHT0     1344(R9)
+	PREFETCHT0     1344(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
 	VBROADCASTI128 48(SI)(CX*1), Y4
@@ -11662,7 +11705,7 @@ block:
 	VPSLLD         $0x03, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 40(R8), Y5
+	VBROADCASTI128 40(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -11703,7 +11746,7 @@ block:
 	VPSLLD         $0x03, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 56(R8), Y9
+	VBROADCASTI128 56(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y6, Y5
@@ -11762,7 +11805,7 @@ block:
 	VPSLLD         $0x02, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 80(R8), Y5
+	VBROADCASTI128 80(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VPSLLD         $0x02, Y6, Y6
@@ -11799,7 +11842,7 @@ block:
 	VPSLLD         $0x02, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 96(R8), Y9
+	VBROADCASTI128 96(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
@@ -11856,7 +11899,7 @@ block:
 	VPSLLD         $0x01, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 120(R8), Y5
+	VBROADCASTI128 120(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -11897,7 +11940,7 @@ block:
 	VPSLLD         $0x01, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 136(R8), Y9
+	VBROADCASTI128 136(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y6, Y5
@@ -11955,7 +11998,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 160(R8), Y5
+	VBROADCASTI128 160(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VPAND          vector10101010<>+0(SB), Y6, Y6
@@ -11988,7 +12031,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 176(R8), Y9
+	VBROADCASTI128 176(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
@@ -12042,7 +12085,7 @@ block:
 	VPSRLD         $0x01, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 200(R8), Y5
+	VBROADCASTI128 200(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -12083,7 +12126,7 @@ block:
 	VPSRLD         $0x01, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 216(R8), Y9
+	VBROADCASTI128 216(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y6, Y5
@@ -12142,7 +12185,7 @@ block:
 	VPSRLD         $0x02, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 240(R8), Y5
+	VBROADCASTI128 240(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VPSRLD         $0x02, Y6, Y6
@@ -12179,7 +12222,7 @@ block:
 	VPSRLD         $0x02, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 256(R8), Y9
+	VBROADCASTI128 256(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
@@ -12236,7 +12279,7 @@ block:
 	VPSRLD         $0x03, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 280(R8), Y5
+	VBROADCASTI128 280(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -12277,7 +12320,7 @@ block:
 	VPSRLD         $0x03, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 296(R8), Y9
+	VBROADCASTI128 296(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y6, Y5
@@ -12316,55 +12359,57 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R8), Y1
+	VBROADCASTSS   36(R10), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1152(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VFMADD231PS    1216(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1792(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   116(R8), Y1
+	VBROADCASTSS   116(R10), Y1
 	VFMADD231PS    1856(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2432(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   156(R8), Y1
+	VBROADCASTSS   156(R10), Y1
 	VFMADD231PS    2496(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         3072(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   196(R8), Y1
+	VBROADCASTSS   196(R10), Y1
 	VFMADD231PS    3136(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3712(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   236(R8), Y1
+	VBROADCASTSS   236(R10), Y1
 	VFMADD231PS    3776(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         4352(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   276(R8), Y1
+	VBROADCASTSS   276(R10), Y1
 	VFMADD231PS    4416(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4992(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   316(R8), Y1
+	VBROADCASTSS   316(R10), Y1
 	VFMADD231PS    5056(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000580, R9
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000580, R8
 	ADDQ           $0x000000b0, SI
 	ADDQ           $0x000000b0, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -13044,25 +13089,28 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ6_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ6_K(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ6_Kx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -13091,16 +13139,16 @@ block:
 	VCVTPH2PS      X1, Y1
 	VBROADCASTI128 192(SI), Y2
 	VINSERTI128    $0x01, 192(DI), Y2, Y2
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 192(SI)(AX*1), Y3
 	VINSERTI128    $0x01, 192(DI)(AX*1), Y3, Y3
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 192(SI)(AX*2), Y4
 	VINSERTI128    $0x01, 192(DI)(AX*2), Y4, Y4
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 192(SI)(CX*1), Y5
 	VINSERTI128    $0x01, 192(DI)(CX*1), Y5, Y5
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPUNPCKLDQ     Y3, Y2, Y6
 	VPUNPCKHDQ     Y3, Y2, Y2
 	VPUNPCKLDQ     Y5, Y4, Y3
@@ -13187,33 +13235,33 @@ block:
 	VMOVDQU        Y2, 5056(DX)
 	VBROADCASTI128 128(SI), Y1
 	VINSERTI128    $0x01, 128(DI), Y1, Y1
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 128(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 128(DI)(AX*1), Y2, Y2
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 128(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 128(DI)(AX*2), Y3, Y3
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 128(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VBROADCASTI128 (SI), Y5
 	VINSERTI128    $0x01, (DI), Y5, Y5
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 (SI)(AX*1), Y6
 	VINSERTI128    $0x01, (DI)(AX*1), Y6, Y6
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 (SI)(AX*2), Y7
 	VINSERTI128    $0x01, (DI)(AX*2), Y7, Y7
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 (SI)(CX*1), Y8
 	VINSERTI128    $0x01, (DI)(CX*1), Y8, Y8
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y9
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 (R8), Y10
+	VBROADCASTI128 (R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x04, Y2, Y12
@@ -13243,7 +13291,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   36(R8), Y9
+	VPBROADCASTD   36(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, (DX)
@@ -13251,7 +13299,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector30303030<>+0(SB), Y1, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 88(R8), Y9
+	VBROADCASTI128 88(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -13281,27 +13329,27 @@ block:
 	VPUNPCKHQDQ    Y5, Y9, Y6
 	VPUNPCKLQDQ    Y5, Y9, Y9
 	VPADDD         Y6, Y9, Y9
-	VPBROADCASTD   124(R8), Y5
+	VPBROADCASTD   124(R10), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 1280(DX)
 	VBROADCASTI128 32(SI), Y5
 	VINSERTI128    $0x01, 32(DI), Y5, Y5
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y6, Y6
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y7, Y7
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y8, Y8
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y9
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 44(R8), Y10
+	VBROADCASTI128 44(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x02, Y2, Y12
@@ -13331,7 +13379,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   80(R8), Y9
+	VPBROADCASTD   80(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 640(DX)
@@ -13340,7 +13388,7 @@ block:
 	VPSRLD         $0x02, Y1, Y1
 	VPAND          vector30303030<>+0(SB), Y1, Y1
 	VPOR           Y1, Y5, Y5
-	VBROADCASTI128 132(R8), Y1
+	VBROADCASTI128 132(R10), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -13373,39 +13421,39 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   168(R8), Y1
+	VPBROADCASTD   168(R10), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 1920(DX)
 	VBROADCASTI128 144(SI), Y1
 	VINSERTI128    $0x01, 144(DI), Y1, Y1
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 144(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 144(DI)(AX*1), Y2, Y2
-	PREFETCHT0     1088(R9)
+	PREFETCHT0     1088(R8)
 	VBROADCASTI128 144(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 144(DI)(AX*2), Y3, Y3
-	PREFETCHT0     1152(R9)
+	PREFETCHT0     1152(R8)
 	VBROADCASTI128 144(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 144(DI)(CX*1), Y4, Y4
-	PREFETCHT0     1216(R9)
+	PREFETCHT0     1216(R8)
 	VBROADCASTI128 16(SI), Y5
 	VINSERTI128    $0x01, 16(DI), Y5, Y5
-	PREFETCHT0     1280(R9)
+	PREFETCHT0     1280(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
-	PREFETCHT0     1344(R9)
+	PREFETCHT0     1344(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
-	PREFETCHT0     1408(R9)
+	PREFETCHT0     1408(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
-	PREFETCHT0     1472(R9)
+	PREFETCHT0     1472(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y9
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 16(R8), Y10
+	VBROADCASTI128 16(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x04, Y2, Y12
@@ -13435,7 +13483,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   40(R8), Y9
+	VPBROADCASTD   40(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 320(DX)
@@ -13443,7 +13491,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector30303030<>+0(SB), Y1, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 104(R8), Y9
+	VBROADCASTI128 104(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -13473,26 +13521,26 @@ block:
 	VPUNPCKHQDQ    Y5, Y9, Y6
 	VPUNPCKLQDQ    Y5, Y9, Y9
 	VPADDD         Y6, Y9, Y9
-	VPBROADCASTD   128(R8), Y5
+	VPBROADCASTD   128(R10), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 1600(DX)
 	VBROADCASTI128 48(SI), Y5
 	VINSERTI128    $0x01, 48(DI), Y5, Y5
-	PREFETCHT0     1536(R9)
+	PREFETCHT0     1536(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y6, Y6
-	PREFETCHT0     1600(R9)
+	PREFETCHT0     1600(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y7, Y7
-	PREFETCHT0     1664(R9)
+	PREFETCHT0     1664(R8)
 	VBROADCASTI128 48(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y8, Y8
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y9
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 60(R8), Y10
+	VBROADCASTI128 60(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x02, Y2, Y12
@@ -13522,7 +13570,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   84(R8), Y9
+	VPBROADCASTD   84(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 960(DX)
@@ -13531,7 +13579,7 @@ block:
 	VPSRLD         $0x02, Y1, Y1
 	VPAND          vector30303030<>+0(SB), Y1, Y1
 	VPOR           Y1, Y5, Y5
-	VBROADCASTI128 148(R8), Y1
+	VBROADCASTI128 148(R10), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -13564,7 +13612,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   172(R8), Y1
+	VPBROADCASTD   172(R10), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 2240(DX)
@@ -13588,7 +13636,7 @@ block:
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 176(R8), Y10
+	VBROADCASTI128 176(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x04, Y2, Y12
@@ -13618,7 +13666,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   212(R8), Y9
+	VPBROADCASTD   212(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2560(DX)
@@ -13626,7 +13674,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector30303030<>+0(SB), Y1, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 264(R8), Y9
+	VBROADCASTI128 264(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -13656,7 +13704,7 @@ block:
 	VPUNPCKHQDQ    Y5, Y9, Y6
 	VPUNPCKLQDQ    Y5, Y9, Y9
 	VPADDD         Y6, Y9, Y9
-	VPBROADCASTD   300(R8), Y5
+	VPBROADCASTD   300(R10), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 3840(DX)
@@ -13672,7 +13720,7 @@ block:
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 220(R8), Y10
+	VBROADCASTI128 220(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x02, Y2, Y12
@@ -13702,7 +13750,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   256(R8), Y9
+	VPBROADCASTD   256(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3200(DX)
@@ -13711,7 +13759,7 @@ block:
 	VPSRLD         $0x02, Y1, Y1
 	VPAND          vector30303030<>+0(SB), Y1, Y1
 	VPOR           Y1, Y5, Y5
-	VBROADCASTI128 308(R8), Y1
+	VBROADCASTI128 308(R10), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -13744,7 +13792,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   344(R8), Y1
+	VPBROADCASTD   344(R10), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 4480(DX)
@@ -13768,7 +13816,7 @@ block:
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 192(R8), Y10
+	VBROADCASTI128 192(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x04, Y2, Y12
@@ -13798,7 +13846,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   216(R8), Y9
+	VPBROADCASTD   216(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2880(DX)
@@ -13806,7 +13854,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector30303030<>+0(SB), Y1, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 280(R8), Y9
+	VBROADCASTI128 280(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -13836,7 +13884,7 @@ block:
 	VPUNPCKHQDQ    Y5, Y9, Y6
 	VPUNPCKLQDQ    Y5, Y9, Y9
 	VPADDD         Y6, Y9, Y9
-	VPBROADCASTD   304(R8), Y5
+	VPBROADCASTD   304(R10), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 4160(DX)
@@ -13852,7 +13900,7 @@ block:
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 236(R8), Y10
+	VBROADCASTI128 236(R10), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x02, Y2, Y12
@@ -13882,7 +13930,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   260(R8), Y9
+	VPBROADCASTD   260(R10), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3520(DX)
@@ -13891,7 +13939,7 @@ block:
 	VPSRLD         $0x02, Y1, Y1
 	VPAND          vector30303030<>+0(SB), Y1, Y1
 	VPOR           Y1, Y5, Y5
-	VBROADCASTI128 324(R8), Y1
+	VBROADCASTI128 324(R10), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -13924,67 +13972,69 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   348(R8), Y1
+	VPBROADCASTD   348(R10), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 4800(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R8
-	ADDQ           $0x00000690, R9
+	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000690, R8
 	ADDQ           $0x000000d2, SI
 	ADDQ           $0x000000d2, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -14107,25 +14157,28 @@ DATA iq4Levels<>+48(SB)/8, $0x766a5d4f3f2d1801
 DATA iq4Levels<>+56(SB)/8, $0xf1d9c5b5a6998d81
 GLOBL iq4Levels<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ4_NL(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ4_NL(SB), NOSPLIT, $0-120
+TEXT ·avx2DotIQ4_NLx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -14155,19 +14208,19 @@ block:
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 2(SI), Y1
 	VINSERTI128    $0x01, 2(DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 2(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 2(DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 2(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 2(DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 2(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 2(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -14201,7 +14254,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 16(R8), Y1
+	VBROADCASTI128 16(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -14249,18 +14302,20 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x00000090, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000090, R8
 	ADDQ           $0x00000012, SI
 	ADDQ           $0x00000012, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -14830,39 +14885,42 @@ DATA vector00000030<>+48(SB)/8, $0x0000003000000030
 DATA vector00000030<>+56(SB)/8, $0x0000003000000030
 GLOBL vector00000030<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ4_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ4_XS(SB), NOSPLIT, $0-120
+TEXT ·avx2DotIQ4_XSx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPUNPCKLDQ     Y2, Y1, Y5
 	VPUNPCKHDQ     Y2, Y1, Y1
 	VPUNPCKLDQ     Y4, Y3, Y2
@@ -14955,20 +15013,20 @@ block:
 	VMOVDQU        Y2, 4544(DX)
 	VBROADCASTI128 8(SI), Y1
 	VINSERTI128    $0x01, 8(DI), Y1, Y1
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 8(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 8(DI)(AX*1), Y2, Y2
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 8(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 8(DI)(AX*2), Y3, Y3
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 8(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 8(DI)(CX*1), Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15002,7 +15060,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 16(R8), Y1
+	VBROADCASTI128 16(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15052,20 +15110,20 @@ block:
 	VMOVDQU        Y1, (DX)
 	VBROADCASTI128 24(SI), Y1
 	VINSERTI128    $0x01, 24(DI), Y1, Y1
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 24(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 24(DI)(AX*1), Y2, Y2
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 24(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 24(DI)(AX*2), Y3, Y3
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 24(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 24(DI)(CX*1), Y4, Y4
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 40(R8), Y5
+	VBROADCASTI128 40(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15099,7 +15157,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 56(R8), Y1
+	VBROADCASTI128 56(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15149,20 +15207,20 @@ block:
 	VMOVDQU        Y1, 576(DX)
 	VBROADCASTI128 40(SI), Y1
 	VINSERTI128    $0x01, 40(DI), Y1, Y1
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 40(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 40(DI)(AX*1), Y2, Y2
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 40(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 40(DI)(AX*2), Y3, Y3
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 40(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 40(DI)(CX*1), Y4, Y4
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 80(R8), Y5
+	VBROADCASTI128 80(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15196,7 +15254,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 96(R8), Y1
+	VBROADCASTI128 96(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15246,7 +15304,7 @@ block:
 	VMOVDQU        Y1, 1152(DX)
 	VBROADCASTI128 56(SI), Y1
 	VINSERTI128    $0x01, 56(DI), Y1, Y1
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 56(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 56(DI)(AX*1), Y2, Y2
 	VBROADCASTI128 56(SI)(AX*2), Y3
@@ -15256,7 +15314,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 120(R8), Y5
+	VBROADCASTI128 120(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15290,7 +15348,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 136(R8), Y1
+	VBROADCASTI128 136(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15349,7 +15407,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 160(R8), Y5
+	VBROADCASTI128 160(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15383,7 +15441,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 176(R8), Y1
+	VBROADCASTI128 176(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15442,7 +15500,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 200(R8), Y5
+	VBROADCASTI128 200(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15476,7 +15534,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 216(R8), Y1
+	VBROADCASTI128 216(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15535,7 +15593,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 240(R8), Y5
+	VBROADCASTI128 240(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15569,7 +15627,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 256(R8), Y1
+	VBROADCASTI128 256(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15628,7 +15686,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 280(R8), Y5
+	VBROADCASTI128 280(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15662,7 +15720,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 296(R8), Y1
+	VBROADCASTI128 296(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15710,39 +15768,41 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, 4032(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000440, R9
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000440, R8
 	ADDQ           $0x00000088, SI
 	ADDQ           $0x00000088, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -17797,26 +17857,29 @@ DATA bytes1_7_7_7_7<>+48(SB)/8, $0x8080800780808007
 DATA bytes1_7_7_7_7<>+56(SB)/8, $0x8080800780808007
 GLOBL bytes1_7_7_7_7<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ3_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ3_S(SB), NOSPLIT, $0-120
+TEXT ·avx2DotIQ3_Sx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	LEAQ  ·iq3sGrid+0(SB), R10
-	MOVQ  ahead+112(FP), R9
+	LEAQ  ·iq3sGrid+0(SB), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R11
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R10
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R11
+	ADDQ  BX, R11
 	MOVQ  w_base+24(FP), R12
 	XORQ  R13, R13
 
 half:
 	MOVQ R12, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -17912,23 +17975,23 @@ block:
 	VPBROADCASTQ   2(SI), Y1
 	VPBROADCASTQ   2(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
 	VPBROADCASTQ   66(SI), Y2
 	VPBROADCASTQ   66(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y2, Y2
 	VPSLLVD        top0<>+0(SB), Y2, Y2
 	VPAND          vector00000100<>+0(SB), Y2, Y2
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPGATHERDD     Y3, (R9)(Y1*4), Y2
 	VPBROADCASTQ   74(SI), Y1
 	VPBROADCASTQ   74(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
 	VPAND          bits<>+0(SB), Y1, Y1
 	VPCMPEQB       bits<>+0(SB), Y1, Y1
@@ -17939,23 +18002,23 @@ block:
 	VPBROADCASTQ   2(SI)(AX*1), Y1
 	VPBROADCASTQ   2(DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
 	VPBROADCASTQ   66(SI)(AX*1), Y3
 	VPBROADCASTQ   66(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y3, Y3
 	VPSLLVD        top0<>+0(SB), Y3, Y3
 	VPAND          vector00000100<>+0(SB), Y3, Y3
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPGATHERDD     Y4, (R9)(Y1*4), Y3
 	VPBROADCASTQ   74(SI)(AX*1), Y1
 	VPBROADCASTQ   74(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
 	VPAND          bits<>+0(SB), Y1, Y1
 	VPCMPEQB       bits<>+0(SB), Y1, Y1
@@ -17966,23 +18029,23 @@ block:
 	VPBROADCASTQ   2(SI)(AX*2), Y1
 	VPBROADCASTQ   2(DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
 	VPBROADCASTQ   66(SI)(AX*2), Y4
 	VPBROADCASTQ   66(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y4, Y4
 	VPSLLVD        top0<>+0(SB), Y4, Y4
 	VPAND          vector00000100<>+0(SB), Y4, Y4
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPGATHERDD     Y5, (R9)(Y1*4), Y4
 	VPBROADCASTQ   74(SI)(AX*2), Y1
 	VPBROADCASTQ   74(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
 	VPAND          bits<>+0(SB), Y1, Y1
 	VPCMPEQB       bits<>+0(SB), Y1, Y1
@@ -17993,23 +18056,23 @@ block:
 	VPBROADCASTQ   2(SI)(CX*1), Y1
 	VPBROADCASTQ   2(DI)(CX*1), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
 	VPBROADCASTQ   66(SI)(CX*1), Y5
 	VPBROADCASTQ   66(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y5, Y5
 	VPSLLVD        top0<>+0(SB), Y5, Y5
 	VPAND          vector00000100<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPGATHERDD     Y6, (R9)(Y1*4), Y5
 	VPBROADCASTQ   74(SI)(CX*1), Y1
 	VPBROADCASTQ   74(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
 	VPAND          bits<>+0(SB), Y1, Y1
 	VPCMPEQB       bits<>+0(SB), Y1, Y1
@@ -18017,7 +18080,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 (R8), Y1
+	VBROADCASTI128 (R11), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -18025,19 +18088,19 @@ block:
 	VPBROADCASTQ   2(SI), Y5
 	VPBROADCASTQ   2(DI), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
 	VPBROADCASTQ   66(SI), Y6
 	VPBROADCASTQ   66(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y6, Y6
 	VPSLLVD        top4<>+0(SB), Y6, Y6
 	VPAND          vector00000100<>+0(SB), Y6, Y6
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPGATHERDD     Y7, (R9)(Y5*4), Y6
 	VPBROADCASTQ   74(SI), Y5
 	VPBROADCASTQ   74(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -18061,7 +18124,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPGATHERDD     Y8, (R9)(Y5*4), Y7
 	VPBROADCASTQ   74(SI)(AX*1), Y5
 	VPBROADCASTQ   74(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -18085,7 +18148,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPGATHERDD     Y9, (R9)(Y5*4), Y8
 	VPBROADCASTQ   74(SI)(AX*2), Y5
 	VPBROADCASTQ   74(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -18109,7 +18172,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPGATHERDD     Y10, (R9)(Y5*4), Y9
 	VPBROADCASTQ   74(SI)(CX*1), Y5
 	VPBROADCASTQ   74(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -18120,7 +18183,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 16(R8), Y5
+	VBROADCASTI128 16(R11), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -18142,7 +18205,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   36(R8), Y1
+	VPBROADCASTD   36(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -18159,7 +18222,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPGATHERDD     Y3, (R9)(Y1*4), Y2
 	VPBROADCASTQ   74(SI), Y1
 	VPBROADCASTQ   74(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -18183,7 +18246,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPGATHERDD     Y4, (R9)(Y1*4), Y3
 	VPBROADCASTQ   74(SI)(AX*1), Y1
 	VPBROADCASTQ   74(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -18207,7 +18270,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPGATHERDD     Y5, (R9)(Y1*4), Y4
 	VPBROADCASTQ   74(SI)(AX*2), Y1
 	VPBROADCASTQ   74(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -18231,7 +18294,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPGATHERDD     Y6, (R9)(Y1*4), Y5
 	VPBROADCASTQ   74(SI)(CX*1), Y1
 	VPBROADCASTQ   74(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -18242,7 +18305,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 40(R8), Y1
+	VBROADCASTI128 40(R11), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -18260,7 +18323,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPGATHERDD     Y7, (R9)(Y5*4), Y6
 	VPBROADCASTQ   74(SI), Y5
 	VPBROADCASTQ   74(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -18284,7 +18347,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPGATHERDD     Y8, (R9)(Y5*4), Y7
 	VPBROADCASTQ   74(SI)(AX*1), Y5
 	VPBROADCASTQ   74(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -18308,7 +18371,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPGATHERDD     Y9, (R9)(Y5*4), Y8
 	VPBROADCASTQ   74(SI)(AX*2), Y5
 	VPBROADCASTQ   74(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -18332,7 +18395,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPGATHERDD     Y10, (R9)(Y5*4), Y9
 	VPBROADCASTQ   74(SI)(CX*1), Y5
 	VPBROADCASTQ   74(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -18343,7 +18406,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 56(R8), Y5
+	VBROADCASTI128 56(R11), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -18365,7 +18428,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   76(R8), Y1
+	VPBROADCASTD   76(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 576(DX)
@@ -18382,7 +18445,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPGATHERDD     Y3, (R9)(Y1*4), Y2
 	VPBROADCASTQ   82(SI), Y1
 	VPBROADCASTQ   82(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -18406,7 +18469,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPGATHERDD     Y4, (R9)(Y1*4), Y3
 	VPBROADCASTQ   82(SI)(AX*1), Y1
 	VPBROADCASTQ   82(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -18430,7 +18493,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPGATHERDD     Y5, (R9)(Y1*4), Y4
 	VPBROADCASTQ   82(SI)(AX*2), Y1
 	VPBROADCASTQ   82(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -18454,7 +18517,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPGATHERDD     Y6, (R9)(Y1*4), Y5
 	VPBROADCASTQ   82(SI)(CX*1), Y1
 	VPBROADCASTQ   82(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -18465,7 +18528,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 80(R8), Y1
+	VBROADCASTI128 80(R11), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -18483,7 +18546,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPGATHERDD     Y7, (R9)(Y5*4), Y6
 	VPBROADCASTQ   82(SI), Y5
 	VPBROADCASTQ   82(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -18507,7 +18570,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPGATHERDD     Y8, (R9)(Y5*4), Y7
 	VPBROADCASTQ   82(SI)(AX*1), Y5
 	VPBROADCASTQ   82(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -18531,7 +18594,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPGATHERDD     Y9, (R9)(Y5*4), Y8
 	VPBROADCASTQ   82(SI)(AX*2), Y5
 	VPBROADCASTQ   82(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -18555,7 +18618,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPGATHERDD     Y10, (R9)(Y5*4), Y9
 	VPBROADCASTQ   82(SI)(CX*1), Y5
 	VPBROADCASTQ   82(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -18566,7 +18629,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 96(R8), Y5
+	VBROADCASTI128 96(R11), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -18588,7 +18651,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   116(R8), Y1
+	VPBROADCASTD   116(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1152(DX)
@@ -18605,7 +18668,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPGATHERDD     Y3, (R9)(Y1*4), Y2
 	VPBROADCASTQ   82(SI), Y1
 	VPBROADCASTQ   82(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -18629,7 +18692,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPGATHERDD     Y4, (R9)(Y1*4), Y3
 	VPBROADCASTQ   82(SI)(AX*1), Y1
 	VPBROADCASTQ   82(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -18653,7 +18716,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPGATHERDD     Y5, (R9)(Y1*4), Y4
 	VPBROADCASTQ   82(SI)(AX*2), Y1
 	VPBROADCASTQ   82(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -18677,7 +18740,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPGATHERDD     Y6, (R9)(Y1*4), Y5
 	VPBROADCASTQ   82(SI)(CX*1), Y1
 	VPBROADCASTQ   82(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -18688,7 +18751,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 120(R8), Y1
+	VBROADCASTI128 120(R11), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -18706,7 +18769,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPGATHERDD     Y7, (R9)(Y5*4), Y6
 	VPBROADCASTQ   82(SI), Y5
 	VPBROADCASTQ   82(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -18730,7 +18793,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPGATHERDD     Y8, (R9)(Y5*4), Y7
 	VPBROADCASTQ   82(SI)(AX*1), Y5
 	VPBROADCASTQ   82(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -18754,7 +18817,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPGATHERDD     Y9, (R9)(Y5*4), Y8
 	VPBROADCASTQ   82(SI)(AX*2), Y5
 	VPBROADCASTQ   82(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -18778,7 +18841,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPGATHERDD     Y10, (R9)(Y5*4), Y9
 	VPBROADCASTQ   82(SI)(CX*1), Y5
 	VPBROADCASTQ   82(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -18789,7 +18852,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 136(R8), Y5
+	VBROADCASTI128 136(R11), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -18811,7 +18874,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   156(R8), Y1
+	VPBROADCASTD   156(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1728(DX)
@@ -18828,7 +18891,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPGATHERDD     Y3, (R9)(Y1*4), Y2
 	VPBROADCASTQ   90(SI), Y1
 	VPBROADCASTQ   90(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -18852,7 +18915,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPGATHERDD     Y4, (R9)(Y1*4), Y3
 	VPBROADCASTQ   90(SI)(AX*1), Y1
 	VPBROADCASTQ   90(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -18876,7 +18939,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPGATHERDD     Y5, (R9)(Y1*4), Y4
 	VPBROADCASTQ   90(SI)(AX*2), Y1
 	VPBROADCASTQ   90(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -18900,7 +18963,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPGATHERDD     Y6, (R9)(Y1*4), Y5
 	VPBROADCASTQ   90(SI)(CX*1), Y1
 	VPBROADCASTQ   90(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -18911,7 +18974,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 160(R8), Y1
+	VBROADCASTI128 160(R11), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -18929,7 +18992,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPGATHERDD     Y7, (R9)(Y5*4), Y6
 	VPBROADCASTQ   90(SI), Y5
 	VPBROADCASTQ   90(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -18953,7 +19016,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPGATHERDD     Y8, (R9)(Y5*4), Y7
 	VPBROADCASTQ   90(SI)(AX*1), Y5
 	VPBROADCASTQ   90(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -18977,7 +19040,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPGATHERDD     Y9, (R9)(Y5*4), Y8
 	VPBROADCASTQ   90(SI)(AX*2), Y5
 	VPBROADCASTQ   90(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19001,7 +19064,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPGATHERDD     Y10, (R9)(Y5*4), Y9
 	VPBROADCASTQ   90(SI)(CX*1), Y5
 	VPBROADCASTQ   90(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19012,7 +19075,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 176(R8), Y5
+	VBROADCASTI128 176(R11), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -19034,7 +19097,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   196(R8), Y1
+	VPBROADCASTD   196(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2304(DX)
@@ -19051,7 +19114,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPGATHERDD     Y3, (R9)(Y1*4), Y2
 	VPBROADCASTQ   90(SI), Y1
 	VPBROADCASTQ   90(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -19075,7 +19138,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPGATHERDD     Y4, (R9)(Y1*4), Y3
 	VPBROADCASTQ   90(SI)(AX*1), Y1
 	VPBROADCASTQ   90(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -19099,7 +19162,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPGATHERDD     Y5, (R9)(Y1*4), Y4
 	VPBROADCASTQ   90(SI)(AX*2), Y1
 	VPBROADCASTQ   90(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -19123,7 +19186,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPGATHERDD     Y6, (R9)(Y1*4), Y5
 	VPBROADCASTQ   90(SI)(CX*1), Y1
 	VPBROADCASTQ   90(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -19134,7 +19197,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 200(R8), Y1
+	VBROADCASTI128 200(R11), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -19152,7 +19215,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPGATHERDD     Y7, (R9)(Y5*4), Y6
 	VPBROADCASTQ   90(SI), Y5
 	VPBROADCASTQ   90(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -19176,7 +19239,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPGATHERDD     Y8, (R9)(Y5*4), Y7
 	VPBROADCASTQ   90(SI)(AX*1), Y5
 	VPBROADCASTQ   90(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -19200,7 +19263,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPGATHERDD     Y9, (R9)(Y5*4), Y8
 	VPBROADCASTQ   90(SI)(AX*2), Y5
 	VPBROADCASTQ   90(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19224,7 +19287,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPGATHERDD     Y10, (R9)(Y5*4), Y9
 	VPBROADCASTQ   90(SI)(CX*1), Y5
 	VPBROADCASTQ   90(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19235,7 +19298,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 216(R8), Y5
+	VBROADCASTI128 216(R11), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -19257,7 +19320,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   236(R8), Y1
+	VPBROADCASTD   236(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2880(DX)
@@ -19274,7 +19337,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPGATHERDD     Y3, (R9)(Y1*4), Y2
 	VPBROADCASTQ   98(SI), Y1
 	VPBROADCASTQ   98(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -19298,7 +19361,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPGATHERDD     Y4, (R9)(Y1*4), Y3
 	VPBROADCASTQ   98(SI)(AX*1), Y1
 	VPBROADCASTQ   98(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -19322,7 +19385,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPGATHERDD     Y5, (R9)(Y1*4), Y4
 	VPBROADCASTQ   98(SI)(AX*2), Y1
 	VPBROADCASTQ   98(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -19346,7 +19409,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPGATHERDD     Y6, (R9)(Y1*4), Y5
 	VPBROADCASTQ   98(SI)(CX*1), Y1
 	VPBROADCASTQ   98(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -19357,7 +19420,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 240(R8), Y1
+	VBROADCASTI128 240(R11), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -19375,7 +19438,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPGATHERDD     Y7, (R9)(Y5*4), Y6
 	VPBROADCASTQ   98(SI), Y5
 	VPBROADCASTQ   98(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -19399,7 +19462,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPGATHERDD     Y8, (R9)(Y5*4), Y7
 	VPBROADCASTQ   98(SI)(AX*1), Y5
 	VPBROADCASTQ   98(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -19423,7 +19486,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPGATHERDD     Y9, (R9)(Y5*4), Y8
 	VPBROADCASTQ   98(SI)(AX*2), Y5
 	VPBROADCASTQ   98(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19447,7 +19510,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPGATHERDD     Y10, (R9)(Y5*4), Y9
 	VPBROADCASTQ   98(SI)(CX*1), Y5
 	VPBROADCASTQ   98(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19458,7 +19521,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 256(R8), Y5
+	VBROADCASTI128 256(R11), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -19480,7 +19543,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   276(R8), Y1
+	VPBROADCASTD   276(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3456(DX)
@@ -19497,7 +19560,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R10)(Y1*4), Y2
+	VPGATHERDD     Y3, (R9)(Y1*4), Y2
 	VPBROADCASTQ   98(SI), Y1
 	VPBROADCASTQ   98(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -19521,7 +19584,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R10)(Y1*4), Y3
+	VPGATHERDD     Y4, (R9)(Y1*4), Y3
 	VPBROADCASTQ   98(SI)(AX*1), Y1
 	VPBROADCASTQ   98(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -19545,7 +19608,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R10)(Y1*4), Y4
+	VPGATHERDD     Y5, (R9)(Y1*4), Y4
 	VPBROADCASTQ   98(SI)(AX*2), Y1
 	VPBROADCASTQ   98(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -19569,7 +19632,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R10)(Y1*4), Y5
+	VPGATHERDD     Y6, (R9)(Y1*4), Y5
 	VPBROADCASTQ   98(SI)(CX*1), Y1
 	VPBROADCASTQ   98(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -19580,7 +19643,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 280(R8), Y1
+	VBROADCASTI128 280(R11), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -19598,7 +19661,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R10)(Y5*4), Y6
+	VPGATHERDD     Y7, (R9)(Y5*4), Y6
 	VPBROADCASTQ   98(SI), Y5
 	VPBROADCASTQ   98(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -19622,7 +19685,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R10)(Y5*4), Y7
+	VPGATHERDD     Y8, (R9)(Y5*4), Y7
 	VPBROADCASTQ   98(SI)(AX*1), Y5
 	VPBROADCASTQ   98(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -19646,7 +19709,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R10)(Y5*4), Y8
+	VPGATHERDD     Y9, (R9)(Y5*4), Y8
 	VPBROADCASTQ   98(SI)(AX*2), Y5
 	VPBROADCASTQ   98(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19670,7 +19733,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R10)(Y5*4), Y9
+	VPGATHERDD     Y10, (R9)(Y5*4), Y9
 	VPBROADCASTQ   98(SI)(CX*1), Y5
 	VPBROADCASTQ   98(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19681,7 +19744,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 296(R8), Y5
+	VBROADCASTI128 296(R11), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -19703,43 +19766,45 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   316(R8), Y1
+	VPBROADCASTD   316(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4032(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R11), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R11), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R11), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R11), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R11), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R11), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R11), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R11), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000370, R9
+	ADDQ           $0x00000140, R11
+	ADDQ           $0x00000370, R8
 	ADDQ           $0x0000006e, SI
 	ADDQ           $0x0000006e, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R11)
-	ADDQ           $0x20, R11
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R11
+	ADDQ           (BX), R11
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R12)(AX*8), R12
 	XORQ           $0x01, R13
@@ -22028,26 +22093,29 @@ DATA signs14<>+48(SB)/8, $0x000000000000000e
 DATA signs14<>+56(SB)/8, $0x0000000000000015
 GLOBL signs14<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ2_XXS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ2_XXS(SB), NOSPLIT, $0-120
+TEXT ·avx2DotIQ2_XXSx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	LEAQ  ·iq2xxsGrid+0(SB), R10
-	MOVQ  ahead+112(FP), R9
+	LEAQ  ·iq2xxsGrid+0(SB), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R11
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R10
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R11
+	ADDQ  BX, R11
 	MOVQ  w_base+24(FP), R12
 	XORQ  R13, R13
 
 half:
 	MOVQ R12, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -22221,15 +22289,15 @@ block:
 	VPBROADCASTQ   2(SI), Y1
 	VPBROADCASTQ   2(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   2(SI), Y2
 	VPBROADCASTQ   2(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
 	VPSRLVQ        signs0<>+0(SB), Y2, Y2
 	VPAND          long7f<>+0(SB), Y2, Y2
@@ -22251,15 +22319,15 @@ block:
 	VPBROADCASTQ   2(SI)(AX*1), Y2
 	VPBROADCASTQ   2(DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   2(SI)(AX*1), Y3
 	VPBROADCASTQ   2(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
 	VPSRLVQ        signs0<>+0(SB), Y3, Y3
 	VPAND          long7f<>+0(SB), Y3, Y3
@@ -22281,15 +22349,15 @@ block:
 	VPBROADCASTQ   2(SI)(AX*2), Y3
 	VPBROADCASTQ   2(DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   2(SI)(AX*2), Y4
 	VPBROADCASTQ   2(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
 	VPSRLVQ        signs0<>+0(SB), Y4, Y4
 	VPAND          long7f<>+0(SB), Y4, Y4
@@ -22311,15 +22379,15 @@ block:
 	VPBROADCASTQ   2(SI)(CX*1), Y4
 	VPBROADCASTQ   2(DI)(CX*1), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   2(SI)(CX*1), Y5
 	VPBROADCASTQ   2(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
 	VPSRLVQ        signs0<>+0(SB), Y5, Y5
 	VPAND          long7f<>+0(SB), Y5, Y5
@@ -22338,7 +22406,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -22350,11 +22418,11 @@ block:
 	VPBROADCASTQ   2(SI), Y5
 	VPBROADCASTQ   2(DI), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
 	VPBROADCASTQ   2(SI), Y6
 	VPBROADCASTQ   2(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -22382,7 +22450,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
 	VPBROADCASTQ   2(SI)(AX*1), Y7
 	VPBROADCASTQ   2(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -22410,7 +22478,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
 	VPBROADCASTQ   2(SI)(AX*2), Y8
 	VPBROADCASTQ   2(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -22438,7 +22506,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
 	VPBROADCASTQ   2(SI)(CX*1), Y9
 	VPBROADCASTQ   2(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -22460,7 +22528,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 16(R8), Y9
+	VBROADCASTI128 16(R11), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -22482,7 +22550,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R8), Y1
+	VPBROADCASTD   36(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -22492,7 +22560,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   10(SI), Y2
 	VPBROADCASTQ   10(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -22520,7 +22588,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   10(SI)(AX*1), Y3
 	VPBROADCASTQ   10(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -22548,7 +22616,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   10(SI)(AX*2), Y4
 	VPBROADCASTQ   10(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -22576,7 +22644,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   10(SI)(CX*1), Y5
 	VPBROADCASTQ   10(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -22598,7 +22666,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 40(R8), Y5
+	VBROADCASTI128 40(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -22613,7 +22681,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
 	VPBROADCASTQ   10(SI), Y6
 	VPBROADCASTQ   10(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -22641,7 +22709,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
 	VPBROADCASTQ   10(SI)(AX*1), Y7
 	VPBROADCASTQ   10(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -22669,7 +22737,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
 	VPBROADCASTQ   10(SI)(AX*2), Y8
 	VPBROADCASTQ   10(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -22697,7 +22765,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
 	VPBROADCASTQ   10(SI)(CX*1), Y9
 	VPBROADCASTQ   10(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -22719,7 +22787,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 56(R8), Y9
+	VBROADCASTI128 56(R11), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -22741,7 +22809,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   76(R8), Y1
+	VPBROADCASTD   76(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 576(DX)
@@ -22751,7 +22819,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   18(SI), Y2
 	VPBROADCASTQ   18(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -22779,7 +22847,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   18(SI)(AX*1), Y3
 	VPBROADCASTQ   18(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -22807,7 +22875,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   18(SI)(AX*2), Y4
 	VPBROADCASTQ   18(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -22835,7 +22903,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   18(SI)(CX*1), Y5
 	VPBROADCASTQ   18(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -22857,7 +22925,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 80(R8), Y5
+	VBROADCASTI128 80(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -22872,7 +22940,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
 	VPBROADCASTQ   18(SI), Y6
 	VPBROADCASTQ   18(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -22900,7 +22968,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
 	VPBROADCASTQ   18(SI)(AX*1), Y7
 	VPBROADCASTQ   18(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -22928,7 +22996,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
 	VPBROADCASTQ   18(SI)(AX*2), Y8
 	VPBROADCASTQ   18(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -22956,7 +23024,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
 	VPBROADCASTQ   18(SI)(CX*1), Y9
 	VPBROADCASTQ   18(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -22978,7 +23046,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 96(R8), Y9
+	VBROADCASTI128 96(R11), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -23000,7 +23068,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   116(R8), Y1
+	VPBROADCASTD   116(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1152(DX)
@@ -23010,7 +23078,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   26(SI), Y2
 	VPBROADCASTQ   26(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -23038,7 +23106,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   26(SI)(AX*1), Y3
 	VPBROADCASTQ   26(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -23066,7 +23134,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   26(SI)(AX*2), Y4
 	VPBROADCASTQ   26(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -23094,7 +23162,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   26(SI)(CX*1), Y5
 	VPBROADCASTQ   26(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -23116,7 +23184,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 120(R8), Y5
+	VBROADCASTI128 120(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -23131,7 +23199,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
 	VPBROADCASTQ   26(SI), Y6
 	VPBROADCASTQ   26(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -23159,7 +23227,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
 	VPBROADCASTQ   26(SI)(AX*1), Y7
 	VPBROADCASTQ   26(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -23187,7 +23255,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
 	VPBROADCASTQ   26(SI)(AX*2), Y8
 	VPBROADCASTQ   26(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -23215,7 +23283,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
 	VPBROADCASTQ   26(SI)(CX*1), Y9
 	VPBROADCASTQ   26(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -23237,7 +23305,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 136(R8), Y9
+	VBROADCASTI128 136(R11), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -23259,7 +23327,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   156(R8), Y1
+	VPBROADCASTD   156(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1728(DX)
@@ -23269,7 +23337,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -23297,7 +23365,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -23325,7 +23393,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -23353,7 +23421,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -23375,7 +23443,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 160(R8), Y5
+	VBROADCASTI128 160(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -23390,7 +23458,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
 	VPBROADCASTQ   34(SI), Y6
 	VPBROADCASTQ   34(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -23418,7 +23486,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
 	VPBROADCASTQ   34(SI)(AX*1), Y7
 	VPBROADCASTQ   34(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -23446,7 +23514,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
 	VPBROADCASTQ   34(SI)(AX*2), Y8
 	VPBROADCASTQ   34(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -23474,7 +23542,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
 	VPBROADCASTQ   34(SI)(CX*1), Y9
 	VPBROADCASTQ   34(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -23496,7 +23564,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 176(R8), Y9
+	VBROADCASTI128 176(R11), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -23518,7 +23586,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   196(R8), Y1
+	VPBROADCASTD   196(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2304(DX)
@@ -23528,7 +23596,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -23556,7 +23624,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -23584,7 +23652,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -23612,7 +23680,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -23634,7 +23702,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 200(R8), Y5
+	VBROADCASTI128 200(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -23649,7 +23717,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
 	VPBROADCASTQ   42(SI), Y6
 	VPBROADCASTQ   42(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -23677,7 +23745,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
 	VPBROADCASTQ   42(SI)(AX*1), Y7
 	VPBROADCASTQ   42(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -23705,7 +23773,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
 	VPBROADCASTQ   42(SI)(AX*2), Y8
 	VPBROADCASTQ   42(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -23733,7 +23801,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
 	VPBROADCASTQ   42(SI)(CX*1), Y9
 	VPBROADCASTQ   42(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -23755,7 +23823,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 216(R8), Y9
+	VBROADCASTI128 216(R11), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -23777,7 +23845,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   236(R8), Y1
+	VPBROADCASTD   236(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2880(DX)
@@ -23787,7 +23855,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -23815,7 +23883,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -23843,7 +23911,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -23871,7 +23939,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -23893,7 +23961,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 240(R8), Y5
+	VBROADCASTI128 240(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -23908,7 +23976,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
 	VPBROADCASTQ   50(SI), Y6
 	VPBROADCASTQ   50(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -23936,7 +24004,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
 	VPBROADCASTQ   50(SI)(AX*1), Y7
 	VPBROADCASTQ   50(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -23964,7 +24032,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
 	VPBROADCASTQ   50(SI)(AX*2), Y8
 	VPBROADCASTQ   50(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -23992,7 +24060,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
 	VPBROADCASTQ   50(SI)(CX*1), Y9
 	VPBROADCASTQ   50(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -24014,7 +24082,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 256(R8), Y9
+	VBROADCASTI128 256(R11), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -24036,7 +24104,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   276(R8), Y1
+	VPBROADCASTD   276(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3456(DX)
@@ -24046,7 +24114,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -24074,7 +24142,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -24102,7 +24170,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -24130,7 +24198,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -24152,7 +24220,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 280(R8), Y5
+	VBROADCASTI128 280(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -24167,7 +24235,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R10)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
 	VPBROADCASTQ   58(SI), Y6
 	VPBROADCASTQ   58(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -24195,7 +24263,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R10)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
 	VPBROADCASTQ   58(SI)(AX*1), Y7
 	VPBROADCASTQ   58(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -24223,7 +24291,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R10)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
 	VPBROADCASTQ   58(SI)(AX*2), Y8
 	VPBROADCASTQ   58(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -24251,7 +24319,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R10)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
 	VPBROADCASTQ   58(SI)(CX*1), Y9
 	VPBROADCASTQ   58(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -24273,7 +24341,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 296(R8), Y9
+	VBROADCASTI128 296(R11), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -24295,43 +24363,45 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   316(R8), Y1
+	VPBROADCASTD   316(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4032(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R11), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R11), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R11), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R11), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R11), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R11), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R11), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R11), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000210, R9
+	ADDQ           $0x00000140, R11
+	ADDQ           $0x00000210, R8
 	ADDQ           $0x00000042, SI
 	ADDQ           $0x00000042, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R11)
-	ADDQ           $0x20, R11
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R11
+	ADDQ           (BX), R11
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R12)(AX*8), R12
 	XORQ           $0x01, R13
@@ -26602,26 +26672,29 @@ DATA bytes2_4_6<>+48(SB)/8, $0x8080808080800504
 DATA bytes2_4_6<>+56(SB)/8, $0x8080808080800706
 GLOBL bytes2_4_6<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ2_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ2_XS(SB), NOSPLIT, $0-120
+TEXT ·avx2DotIQ2_XSx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	LEAQ  ·iq2xsGrid+0(SB), R10
-	MOVQ  ahead+112(FP), R9
+	LEAQ  ·iq2xsGrid+0(SB), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R11
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R10
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R11
+	ADDQ  BX, R11
 	MOVQ  w_base+24(FP), R12
 	XORQ  R13, R13
 
 half:
 	MOVQ R12, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -26783,16 +26856,16 @@ block:
 	VPBROADCASTQ   2(SI), Y1
 	VPBROADCASTQ   2(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   2(SI), Y2
 	VPBROADCASTQ   2(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
 	VPSRLQ         $0x09, Y2, Y2
 	VPAND          long7f<>+0(SB), Y2, Y2
@@ -26814,16 +26887,16 @@ block:
 	VPBROADCASTQ   2(SI)(AX*1), Y2
 	VPBROADCASTQ   2(DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   2(SI)(AX*1), Y3
 	VPBROADCASTQ   2(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
 	VPSRLQ         $0x09, Y3, Y3
 	VPAND          long7f<>+0(SB), Y3, Y3
@@ -26845,16 +26918,16 @@ block:
 	VPBROADCASTQ   2(SI)(AX*2), Y3
 	VPBROADCASTQ   2(DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   2(SI)(AX*2), Y4
 	VPBROADCASTQ   2(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
 	VPSRLQ         $0x09, Y4, Y4
 	VPAND          long7f<>+0(SB), Y4, Y4
@@ -26876,16 +26949,16 @@ block:
 	VPBROADCASTQ   2(SI)(CX*1), Y4
 	VPBROADCASTQ   2(DI)(CX*1), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   2(SI)(CX*1), Y5
 	VPBROADCASTQ   2(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
 	VPSRLQ         $0x09, Y5, Y5
 	VPAND          long7f<>+0(SB), Y5, Y5
@@ -26904,7 +26977,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -26922,23 +26995,23 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R8), Y1
+	VPBROADCASTD   36(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
 	VPBROADCASTQ   2(SI), Y1
 	VPBROADCASTQ   2(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   2(SI), Y2
 	VPBROADCASTQ   2(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
 	VPSRLQ         $0x09, Y2, Y2
 	VPAND          long7f<>+0(SB), Y2, Y2
@@ -26964,7 +27037,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   2(SI)(AX*1), Y3
 	VPBROADCASTQ   2(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -26993,7 +27066,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   2(SI)(AX*2), Y4
 	VPBROADCASTQ   2(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -27022,7 +27095,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   2(SI)(CX*1), Y5
 	VPBROADCASTQ   2(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -27044,7 +27117,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 16(R8), Y5
+	VBROADCASTI128 16(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -27062,7 +27135,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R8), Y1
+	VPBROADCASTD   40(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
@@ -27073,7 +27146,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   10(SI), Y2
 	VPBROADCASTQ   10(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -27102,7 +27175,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   10(SI)(AX*1), Y3
 	VPBROADCASTQ   10(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -27131,7 +27204,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   10(SI)(AX*2), Y4
 	VPBROADCASTQ   10(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -27160,7 +27233,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   10(SI)(CX*1), Y5
 	VPBROADCASTQ   10(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -27182,7 +27255,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 44(R8), Y5
+	VBROADCASTI128 44(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -27200,7 +27273,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   80(R8), Y1
+	VPBROADCASTD   80(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 640(DX)
@@ -27211,7 +27284,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   10(SI), Y2
 	VPBROADCASTQ   10(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -27240,7 +27313,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   10(SI)(AX*1), Y3
 	VPBROADCASTQ   10(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -27269,7 +27342,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   10(SI)(AX*2), Y4
 	VPBROADCASTQ   10(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -27298,7 +27371,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   10(SI)(CX*1), Y5
 	VPBROADCASTQ   10(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -27320,7 +27393,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 60(R8), Y5
+	VBROADCASTI128 60(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -27338,7 +27411,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   84(R8), Y1
+	VPBROADCASTD   84(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 960(DX)
@@ -27349,7 +27422,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   18(SI), Y2
 	VPBROADCASTQ   18(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -27378,7 +27451,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   18(SI)(AX*1), Y3
 	VPBROADCASTQ   18(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -27407,7 +27480,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   18(SI)(AX*2), Y4
 	VPBROADCASTQ   18(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -27436,7 +27509,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   18(SI)(CX*1), Y5
 	VPBROADCASTQ   18(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -27458,7 +27531,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 88(R8), Y5
+	VBROADCASTI128 88(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -27476,7 +27549,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   124(R8), Y1
+	VPBROADCASTD   124(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1280(DX)
@@ -27487,7 +27560,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   18(SI), Y2
 	VPBROADCASTQ   18(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -27516,7 +27589,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   18(SI)(AX*1), Y3
 	VPBROADCASTQ   18(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -27545,7 +27618,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   18(SI)(AX*2), Y4
 	VPBROADCASTQ   18(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -27574,7 +27647,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   18(SI)(CX*1), Y5
 	VPBROADCASTQ   18(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -27596,7 +27669,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 104(R8), Y5
+	VBROADCASTI128 104(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -27614,7 +27687,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   128(R8), Y1
+	VPBROADCASTD   128(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1600(DX)
@@ -27625,7 +27698,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   26(SI), Y2
 	VPBROADCASTQ   26(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -27654,7 +27727,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   26(SI)(AX*1), Y3
 	VPBROADCASTQ   26(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -27683,7 +27756,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   26(SI)(AX*2), Y4
 	VPBROADCASTQ   26(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -27712,7 +27785,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   26(SI)(CX*1), Y5
 	VPBROADCASTQ   26(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -27734,7 +27807,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 132(R8), Y5
+	VBROADCASTI128 132(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -27752,7 +27825,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   168(R8), Y1
+	VPBROADCASTD   168(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1920(DX)
@@ -27763,7 +27836,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   26(SI), Y2
 	VPBROADCASTQ   26(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -27792,7 +27865,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   26(SI)(AX*1), Y3
 	VPBROADCASTQ   26(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -27821,7 +27894,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   26(SI)(AX*2), Y4
 	VPBROADCASTQ   26(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -27850,7 +27923,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   26(SI)(CX*1), Y5
 	VPBROADCASTQ   26(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -27872,7 +27945,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 148(R8), Y5
+	VBROADCASTI128 148(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -27890,7 +27963,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   172(R8), Y1
+	VPBROADCASTD   172(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2240(DX)
@@ -27901,7 +27974,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -27930,7 +28003,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -27959,7 +28032,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -27988,7 +28061,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28010,7 +28083,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 176(R8), Y5
+	VBROADCASTI128 176(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28028,7 +28101,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   212(R8), Y1
+	VPBROADCASTD   212(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2560(DX)
@@ -28039,7 +28112,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28068,7 +28141,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28097,7 +28170,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28126,7 +28199,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28148,7 +28221,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 192(R8), Y5
+	VBROADCASTI128 192(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28166,7 +28239,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   216(R8), Y1
+	VPBROADCASTD   216(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2880(DX)
@@ -28177,7 +28250,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28206,7 +28279,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28235,7 +28308,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28264,7 +28337,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28286,7 +28359,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 220(R8), Y5
+	VBROADCASTI128 220(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28304,7 +28377,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   256(R8), Y1
+	VPBROADCASTD   256(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3200(DX)
@@ -28315,7 +28388,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28344,7 +28417,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28373,7 +28446,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28402,7 +28475,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28424,7 +28497,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 236(R8), Y5
+	VBROADCASTI128 236(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28442,7 +28515,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   260(R8), Y1
+	VPBROADCASTD   260(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3520(DX)
@@ -28453,7 +28526,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28482,7 +28555,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28511,7 +28584,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28540,7 +28613,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28562,7 +28635,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 264(R8), Y5
+	VBROADCASTI128 264(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28580,7 +28653,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   300(R8), Y1
+	VPBROADCASTD   300(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3840(DX)
@@ -28591,7 +28664,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28620,7 +28693,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28649,7 +28722,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28678,7 +28751,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28700,7 +28773,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 280(R8), Y5
+	VBROADCASTI128 280(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28718,7 +28791,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   304(R8), Y1
+	VPBROADCASTD   304(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4160(DX)
@@ -28729,7 +28802,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28758,7 +28831,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28787,7 +28860,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28816,7 +28889,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28838,7 +28911,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 308(R8), Y5
+	VBROADCASTI128 308(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28856,7 +28929,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   344(R8), Y1
+	VPBROADCASTD   344(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
@@ -28867,7 +28940,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28896,7 +28969,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28925,7 +28998,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28954,7 +29027,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28976,7 +29049,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 324(R8), Y5
+	VBROADCASTI128 324(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28994,67 +29067,69 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   348(R8), Y1
+	VPBROADCASTD   348(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4800(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R11), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R11), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R11), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R11), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R11), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R11), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R11), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R11), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R11), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R11), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R11), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R11), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R11), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R11), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R11), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R11), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R8
-	ADDQ           $0x00000250, R9
+	ADDQ           $0x00000160, R11
+	ADDQ           $0x00000250, R8
 	ADDQ           $0x0000004a, SI
 	ADDQ           $0x0000004a, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R11)
-	ADDQ           $0x20, R11
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R11
+	ADDQ           (BX), R11
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R12)(AX*8), R12
 	XORQ           $0x01, R13
@@ -31169,26 +31244,29 @@ DATA bytes1_7_7<>+48(SB)/8, $0x8080808080808007
 DATA bytes1_7_7<>+56(SB)/8, $0x8080808080808007
 GLOBL bytes1_7_7<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ2_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ2_S(SB), NOSPLIT, $0-120
+TEXT ·avx2DotIQ2_Sx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	LEAQ  ·iq2sGrid+0(SB), R10
-	MOVQ  ahead+112(FP), R9
+	LEAQ  ·iq2sGrid+0(SB), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R11
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R10
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R11
+	ADDQ  BX, R11
 	MOVQ  w_base+24(FP), R12
 	XORQ  R13, R13
 
 half:
 	MOVQ R12, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
@@ -31350,23 +31428,23 @@ block:
 	VPBROADCASTQ   66(SI), Y1
 	VPBROADCASTQ   66(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VPSHUFB        bytes1_0_0<>+0(SB), Y1, Y1
 	VPBROADCASTQ   2(SI), Y2
 	VPBROADCASTQ   2(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
 	VPSLLVQ        left8<>+0(SB), Y1, Y1
 	VPAND          long300<>+0(SB), Y1, Y1
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
 	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
 	VPAND          bits<>+0(SB), Y2, Y2
@@ -31378,23 +31456,23 @@ block:
 	VPBROADCASTQ   66(SI)(AX*1), Y2
 	VPBROADCASTQ   66(DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        bytes1_0_0<>+0(SB), Y2, Y2
 	VPBROADCASTQ   2(SI)(AX*1), Y3
 	VPBROADCASTQ   2(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
 	VPSLLVQ        left8<>+0(SB), Y2, Y2
 	VPAND          long300<>+0(SB), Y2, Y2
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
 	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
 	VPAND          bits<>+0(SB), Y3, Y3
@@ -31406,23 +31484,23 @@ block:
 	VPBROADCASTQ   66(SI)(AX*2), Y3
 	VPBROADCASTQ   66(DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VPSHUFB        bytes1_0_0<>+0(SB), Y3, Y3
 	VPBROADCASTQ   2(SI)(AX*2), Y4
 	VPBROADCASTQ   2(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
 	VPSLLVQ        left8<>+0(SB), Y3, Y3
 	VPAND          long300<>+0(SB), Y3, Y3
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
 	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
 	VPAND          bits<>+0(SB), Y4, Y4
@@ -31434,19 +31512,19 @@ block:
 	VPBROADCASTQ   66(SI)(CX*1), Y4
 	VPBROADCASTQ   66(DI)(CX*1), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VPSHUFB        bytes1_0_0<>+0(SB), Y4, Y4
 	VPBROADCASTQ   2(SI)(CX*1), Y5
 	VPBROADCASTQ   2(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
 	VPSLLVQ        left8<>+0(SB), Y4, Y4
 	VPAND          long300<>+0(SB), Y4, Y4
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -31458,7 +31536,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -31476,7 +31554,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R8), Y1
+	VPBROADCASTD   36(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -31493,7 +31571,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -31518,7 +31596,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -31543,7 +31621,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -31568,7 +31646,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -31580,7 +31658,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 16(R8), Y5
+	VBROADCASTI128 16(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -31598,7 +31676,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R8), Y1
+	VPBROADCASTD   40(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
@@ -31615,7 +31693,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -31640,7 +31718,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -31665,7 +31743,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -31690,7 +31768,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -31702,7 +31780,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 44(R8), Y5
+	VBROADCASTI128 44(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -31720,7 +31798,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   80(R8), Y1
+	VPBROADCASTD   80(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 640(DX)
@@ -31737,7 +31815,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -31762,7 +31840,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -31787,7 +31865,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -31812,7 +31890,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -31824,7 +31902,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 60(R8), Y5
+	VBROADCASTI128 60(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -31842,7 +31920,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   84(R8), Y1
+	VPBROADCASTD   84(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 960(DX)
@@ -31859,7 +31937,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -31884,7 +31962,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -31909,7 +31987,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -31934,7 +32012,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -31946,7 +32024,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 88(R8), Y5
+	VBROADCASTI128 88(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -31964,7 +32042,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   124(R8), Y1
+	VPBROADCASTD   124(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1280(DX)
@@ -31981,7 +32059,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32006,7 +32084,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32031,7 +32109,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32056,7 +32134,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32068,7 +32146,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 104(R8), Y5
+	VBROADCASTI128 104(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32086,7 +32164,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   128(R8), Y1
+	VPBROADCASTD   128(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1600(DX)
@@ -32103,7 +32181,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32128,7 +32206,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32153,7 +32231,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32178,7 +32256,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32190,7 +32268,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 132(R8), Y5
+	VBROADCASTI128 132(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32208,7 +32286,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   168(R8), Y1
+	VPBROADCASTD   168(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1920(DX)
@@ -32225,7 +32303,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32250,7 +32328,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32275,7 +32353,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32300,7 +32378,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32312,7 +32390,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 148(R8), Y5
+	VBROADCASTI128 148(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32330,7 +32408,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   172(R8), Y1
+	VPBROADCASTD   172(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2240(DX)
@@ -32347,7 +32425,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32372,7 +32450,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32397,7 +32475,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32422,7 +32500,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32434,7 +32512,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 176(R8), Y5
+	VBROADCASTI128 176(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32452,7 +32530,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   212(R8), Y1
+	VPBROADCASTD   212(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2560(DX)
@@ -32469,7 +32547,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32494,7 +32572,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32519,7 +32597,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32544,7 +32622,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32556,7 +32634,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 192(R8), Y5
+	VBROADCASTI128 192(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32574,7 +32652,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   216(R8), Y1
+	VPBROADCASTD   216(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2880(DX)
@@ -32591,7 +32669,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32616,7 +32694,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32641,7 +32719,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32666,7 +32744,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32678,7 +32756,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 220(R8), Y5
+	VBROADCASTI128 220(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32696,7 +32774,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   256(R8), Y1
+	VPBROADCASTD   256(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3200(DX)
@@ -32713,7 +32791,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32738,7 +32816,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32763,7 +32841,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32788,7 +32866,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32800,7 +32878,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 236(R8), Y5
+	VBROADCASTI128 236(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32818,7 +32896,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   260(R8), Y1
+	VPBROADCASTD   260(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3520(DX)
@@ -32835,7 +32913,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32860,7 +32938,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32885,7 +32963,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32910,7 +32988,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32922,7 +33000,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 264(R8), Y5
+	VBROADCASTI128 264(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32940,7 +33018,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   300(R8), Y1
+	VPBROADCASTD   300(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3840(DX)
@@ -32957,7 +33035,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32982,7 +33060,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33007,7 +33085,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33032,7 +33110,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33044,7 +33122,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 280(R8), Y5
+	VBROADCASTI128 280(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33062,7 +33140,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   304(R8), Y1
+	VPBROADCASTD   304(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4160(DX)
@@ -33079,7 +33157,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33104,7 +33182,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33129,7 +33207,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33154,7 +33232,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33166,7 +33244,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 308(R8), Y5
+	VBROADCASTI128 308(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33184,7 +33262,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   344(R8), Y1
+	VPBROADCASTD   344(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
@@ -33201,7 +33279,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R10)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33226,7 +33304,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R10)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33251,7 +33329,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R10)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33276,7 +33354,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R10)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33288,7 +33366,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 324(R8), Y5
+	VBROADCASTI128 324(R11), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33306,67 +33384,69 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   348(R8), Y1
+	VPBROADCASTD   348(R11), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4800(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R11), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R11), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R11), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R11), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R11), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R11), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R11), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R11), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R11), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R11), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R11), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R11), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R11), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R11), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R11), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R11), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R8
-	ADDQ           $0x00000290, R9
+	ADDQ           $0x00000160, R11
+	ADDQ           $0x00000290, R8
 	ADDQ           $0x00000052, SI
 	ADDQ           $0x00000052, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R11)
-	ADDQ           $0x20, R11
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R10)
+	ADDQ           $0x20, R10
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R11
+	ADDQ           (BX), R11
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R12)(AX*8), R12
 	XORQ           $0x01, R13
@@ -33495,25 +33575,28 @@ DATA vector00200000<>+48(SB)/8, $0x0020000000200000
 DATA vector00200000<>+56(SB)/8, $0x0020000000200000
 GLOBL vector00200000<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotMXFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotMXFP4(SB), NOSPLIT, $0-120
+TEXT ·avx2DotMXFP4x1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   (SI), Y1
@@ -33539,19 +33622,19 @@ block:
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 1(SI), Y1
 	VINSERTI128    $0x01, 1(DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 1(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 1(DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 1(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 1(DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 1(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 1(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        mxfp4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VMOVDQU        mxfp4Levels<>+0(SB), Y8
@@ -33569,7 +33652,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        mxfp4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 16(R8), Y1
+	VBROADCASTI128 16(R10), Y1
 	VPMADDUBSW     Y1, Y9, Y9
 	VPADDW         Y9, Y6, Y6
 	VPSRLD         $0x04, Y2, Y2
@@ -33603,22 +33686,24 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   36(R8), Y2
+	VPBROADCASTD   36(R10), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x00000088, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000088, R8
 	ADDQ           $0x00000011, SI
 	ADDQ           $0x00000011, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -33815,25 +33900,28 @@ DATA vector0000007e<>+48(SB)/8, $0x0000007e0000007e
 DATA vector0000007e<>+56(SB)/8, $0x0000007e0000007e
 GLOBL vector0000007e<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_0_ROCMFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ4_0_ROCMFP4(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   14(SI), Y1
@@ -33887,19 +33975,19 @@ block:
 	VMOVDQU        Y3, 576(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VMOVDQU        rocmFP4<>+0(SB), Y8
@@ -33926,7 +34014,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y5
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y5, Y9, Y9
-	VPBROADCASTD   36(R8), Y5
+	VPBROADCASTD   36(R10), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, (DX)
@@ -33934,7 +34022,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y5
 	VPSHUFB        Y1, Y5, Y5
-	VBROADCASTI128 16(R8), Y1
+	VBROADCASTI128 16(R10), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -33964,25 +34052,27 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   40(R8), Y1
+	VPBROADCASTD   40(R10), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 320(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	ADDQ           $0x0000002c, R8
-	ADDQ           $0x00000090, R9
+	ADDQ           $0x0000002c, R10
+	ADDQ           $0x00000090, R8
 	ADDQ           $0x00000012, SI
 	ADDQ           $0x00000012, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -34100,25 +34190,28 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ4_0_ROCMFP4_FAST(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   13(SI), Y1
@@ -34153,19 +34246,19 @@ block:
 	VMOVDQU        Y3, 512(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VMOVDQU        rocmFP4<>+0(SB), Y8
@@ -34183,7 +34276,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 16(R8), Y1
+	VBROADCASTI128 16(R10), Y1
 	VPMADDUBSW     Y1, Y9, Y9
 	VPADDW         Y9, Y6, Y6
 	VPSRLD         $0x04, Y2, Y2
@@ -34217,22 +34310,24 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   36(R8), Y2
+	VPBROADCASTD   36(R10), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x00000088, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000088, R8
 	ADDQ           $0x00000011, SI
 	ADDQ           $0x00000011, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -34533,25 +34628,28 @@ DATA vector03000000<>+48(SB)/8, $0x0300000003000000
 DATA vector03000000<>+56(SB)/8, $0x0300000003000000
 GLOBL vector03000000<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ2_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ2_0_ROCMFPX(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   6(SI), Y1
@@ -34606,11 +34704,11 @@ block:
 	VPBROADCASTQ   (SI), Y1
 	VPBROADCASTQ   (DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VPBROADCASTQ   (SI)(AX*1), Y2
 	VPBROADCASTQ   (DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VPBROADCASTQ   (SI)(AX*2), Y3
 	VPBROADCASTQ   (DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -34669,7 +34767,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        rocmFP2<>+0(SB), Y4
 	VPSHUFB        Y5, Y4, Y4
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -34687,7 +34785,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R8), Y1
+	VPBROADCASTD   36(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -34759,7 +34857,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        rocmFP2<>+0(SB), Y4
 	VPSHUFB        Y5, Y4, Y4
-	VBROADCASTI128 16(R8), Y5
+	VBROADCASTI128 16(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -34777,25 +34875,27 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R8), Y1
+	VPBROADCASTD   40(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	ADDQ           $0x0000002c, R8
-	ADDQ           $0x00000050, R9
+	ADDQ           $0x0000002c, R10
+	ADDQ           $0x00000050, R8
 	ADDQ           $0x0000000a, SI
 	ADDQ           $0x0000000a, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -35108,25 +35208,28 @@ DATA shiftFP3<>+48(SB)/8, $0x0000000400000000
 DATA shiftFP3<>+56(SB)/8, $0x0000000400000000
 GLOBL shiftFP3<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ3_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ3_0_ROCMFPX(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   10(SI), Y1
@@ -35181,11 +35284,11 @@ block:
 	VPBROADCASTQ   (SI), Y1
 	VPBROADCASTQ   (DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VPBROADCASTQ   (SI)(AX*1), Y2
 	VPBROADCASTQ   (DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VPBROADCASTQ   (SI)(AX*2), Y3
 	VPBROADCASTQ   (DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -35252,7 +35355,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        rocmFP3<>+0(SB), Y4
 	VPSHUFB        Y5, Y4, Y4
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -35270,7 +35373,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R8), Y1
+	VPBROADCASTD   36(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -35346,7 +35449,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        rocmFP3<>+0(SB), Y4
 	VPSHUFB        Y5, Y4, Y4
-	VBROADCASTI128 16(R8), Y5
+	VBROADCASTI128 16(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -35364,25 +35467,27 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R8), Y1
+	VPBROADCASTD   40(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	ADDQ           $0x0000002c, R8
-	ADDQ           $0x00000070, R9
+	ADDQ           $0x0000002c, R10
+	ADDQ           $0x00000070, R8
 	ADDQ           $0x0000000e, SI
 	ADDQ           $0x0000000e, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -35795,25 +35900,28 @@ DATA vector40404040<>+48(SB)/8, $0x4040404040404040
 DATA vector40404040<>+56(SB)/8, $0x4040404040404040
 GLOBL vector40404040<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ6_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ6_0_ROCMFPX(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   22(SI), Y1
@@ -35867,16 +35975,16 @@ block:
 	VMOVDQU        Y3, 576(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        spreadFP6Low<>+0(SB), Y1, Y1
 	VPAND          vector0000003f<>+0(SB), Y1, Y5
 	VPSLLD         $0x02, Y1, Y6
@@ -35981,7 +36089,7 @@ block:
 	VPAND          vector40404040<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -35999,7 +36107,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R8), Y1
+	VPBROADCASTD   36(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -36115,7 +36223,7 @@ block:
 	VPAND          vector40404040<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 16(R8), Y5
+	VBROADCASTI128 16(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -36133,25 +36241,27 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R8), Y1
+	VPBROADCASTD   40(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	ADDQ           $0x0000002c, R8
-	ADDQ           $0x000000d0, R9
+	ADDQ           $0x0000002c, R10
+	ADDQ           $0x000000d0, R8
 	ADDQ           $0x0000001a, SI
 	ADDQ           $0x0000001a, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -36265,25 +36375,28 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ8_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ8_0_ROCMFPX(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VPBROADCASTD   29(SI), Y1
@@ -36318,18 +36431,18 @@ block:
 	VMOVDQU        Y3, 512(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y6
 	VPSIGNB        Y1, Y5, Y1
@@ -36355,7 +36468,7 @@ block:
 	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
 	VBROADCASTI128 16(SI), Y5
 	VINSERTI128    $0x01, 16(DI), Y5, Y5
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
 	VBROADCASTI128 16(SI)(AX*2), Y7
@@ -36363,7 +36476,7 @@ block:
 	VBROADCASTI128 16(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 16(R8), Y9
+	VBROADCASTI128 16(R10), Y9
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y10
 	VPSIGNB        Y5, Y9, Y5
@@ -36402,18 +36515,20 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R8
-	ADDQ           $0x00000108, R9
+	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000108, R8
 	ADDQ           $0x00000021, SI
 	ADDQ           $0x00000021, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -36421,39 +36536,42 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ4_0x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ4_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_0x8(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ4_0Eightx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        word2_0_0<>+0(SB), Y1, Y5
 	VPSHUFB        word2_0_1<>+0(SB), Y2, Y6
 	VPOR           Y6, Y5, Y5
@@ -36467,19 +36585,19 @@ block:
 	VMOVDQU        Y5, 512(DX)
 	VBROADCASTI128 16(SI), Y6
 	VINSERTI128    $0x01, 16(DI), Y6, Y6
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y7
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y7, Y7
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y8
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y8, Y8
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y9
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y9, Y9
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPALIGNR       $0x02, Y1, Y6, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 (R8), Y10
+	VBROADCASTI128 (R10), Y10
 	VPMADDUBSW     Y10, Y5, Y5
 	VPALIGNR       $0x02, Y2, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -36493,7 +36611,7 @@ block:
 	VPALIGNR       $0x02, Y1, Y6, Y1
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 16(R8), Y13
+	VBROADCASTI128 16(R10), Y13
 	VPMADDUBSW     Y13, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPALIGNR       $0x02, Y2, Y7, Y1
@@ -36524,7 +36642,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   36(R8), Y2
+	VPBROADCASTD   36(R10), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
@@ -36541,19 +36659,19 @@ block:
 	VMOVDQU        Y1, 1088(DX)
 	VBROADCASTI128 32(SI), Y2
 	VINSERTI128    $0x01, 32(DI), Y2, Y2
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y3
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y3, Y3
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y4
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y4, Y4
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y5
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y5, Y5
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPALIGNR       $0x04, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R8), Y10
+	VBROADCASTI128 40(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x04, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -36567,7 +36685,7 @@ block:
 	VPALIGNR       $0x04, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 56(R8), Y13
+	VBROADCASTI128 56(R10), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x04, Y7, Y3, Y6
@@ -36598,7 +36716,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y6, Y7
 	VPUNPCKLQDQ    Y1, Y6, Y6
 	VPADDD         Y7, Y6, Y6
-	VPBROADCASTD   76(R8), Y1
+	VPBROADCASTD   76(R10), Y1
 	VPADDD         Y1, Y6, Y6
 	VCVTDQ2PS      Y6, Y6
 	VMOVDQU        Y6, 576(DX)
@@ -36615,19 +36733,19 @@ block:
 	VMOVDQU        Y1, 1664(DX)
 	VBROADCASTI128 48(SI), Y6
 	VINSERTI128    $0x01, 48(DI), Y6, Y6
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y7
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y7, Y7
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y8
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y8, Y8
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 48(SI)(CX*1), Y9
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y9, Y9
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VPALIGNR       $0x06, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 80(R8), Y10
+	VBROADCASTI128 80(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x06, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -36641,7 +36759,7 @@ block:
 	VPALIGNR       $0x06, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 96(R8), Y13
+	VBROADCASTI128 96(R10), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x06, Y3, Y7, Y2
@@ -36672,7 +36790,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y2, Y3
 	VPUNPCKLQDQ    Y1, Y2, Y2
 	VPADDD         Y3, Y2, Y2
-	VPBROADCASTD   116(R8), Y1
+	VPBROADCASTD   116(R10), Y1
 	VPADDD         Y1, Y2, Y2
 	VCVTDQ2PS      Y2, Y2
 	VMOVDQU        Y2, 1152(DX)
@@ -36689,17 +36807,17 @@ block:
 	VMOVDQU        Y1, 2240(DX)
 	VBROADCASTI128 64(SI), Y2
 	VINSERTI128    $0x01, 64(DI), Y2, Y2
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 64(SI)(AX*1), Y3
 	VINSERTI128    $0x01, 64(DI)(AX*1), Y3, Y3
-	PREFETCHT0     1088(R9)
+	PREFETCHT0     1088(R8)
 	VBROADCASTI128 64(SI)(AX*2), Y4
 	VINSERTI128    $0x01, 64(DI)(AX*2), Y4, Y4
 	VBROADCASTI128 64(SI)(CX*1), Y5
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y5, Y5
 	VPALIGNR       $0x08, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 120(R8), Y10
+	VBROADCASTI128 120(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -36713,7 +36831,7 @@ block:
 	VPALIGNR       $0x08, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 136(R8), Y13
+	VBROADCASTI128 136(R10), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y6
@@ -36744,7 +36862,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y6, Y7
 	VPUNPCKLQDQ    Y1, Y6, Y6
 	VPADDD         Y7, Y6, Y6
-	VPBROADCASTD   156(R8), Y1
+	VPBROADCASTD   156(R10), Y1
 	VPADDD         Y1, Y6, Y6
 	VCVTDQ2PS      Y6, Y6
 	VMOVDQU        Y6, 1728(DX)
@@ -36769,7 +36887,7 @@ block:
 	VINSERTI128    $0x01, 80(DI)(CX*1), Y9, Y9
 	VPALIGNR       $0x0a, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 160(R8), Y10
+	VBROADCASTI128 160(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0a, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -36783,7 +36901,7 @@ block:
 	VPALIGNR       $0x0a, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 176(R8), Y13
+	VBROADCASTI128 176(R10), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x0a, Y3, Y7, Y2
@@ -36814,7 +36932,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y2, Y3
 	VPUNPCKLQDQ    Y1, Y2, Y2
 	VPADDD         Y3, Y2, Y2
-	VPBROADCASTD   196(R8), Y1
+	VPBROADCASTD   196(R10), Y1
 	VPADDD         Y1, Y2, Y2
 	VCVTDQ2PS      Y2, Y2
 	VMOVDQU        Y2, 2304(DX)
@@ -36839,7 +36957,7 @@ block:
 	VINSERTI128    $0x01, 96(DI)(CX*1), Y5, Y5
 	VPALIGNR       $0x0c, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 200(R8), Y10
+	VBROADCASTI128 200(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0c, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -36853,7 +36971,7 @@ block:
 	VPALIGNR       $0x0c, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 216(R8), Y13
+	VBROADCASTI128 216(R10), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x0c, Y7, Y3, Y6
@@ -36884,7 +37002,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y6, Y7
 	VPUNPCKLQDQ    Y1, Y6, Y6
 	VPADDD         Y7, Y6, Y6
-	VPBROADCASTD   236(R8), Y1
+	VPBROADCASTD   236(R10), Y1
 	VPADDD         Y1, Y6, Y6
 	VCVTDQ2PS      Y6, Y6
 	VMOVDQU        Y6, 2880(DX)
@@ -36909,7 +37027,7 @@ block:
 	VINSERTI128    $0x01, 112(DI)(CX*1), Y9, Y9
 	VPALIGNR       $0x0e, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 240(R8), Y10
+	VBROADCASTI128 240(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0e, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -36923,7 +37041,7 @@ block:
 	VPALIGNR       $0x0e, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 256(R8), Y13
+	VBROADCASTI128 256(R10), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x0e, Y3, Y7, Y2
@@ -36954,7 +37072,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y2, Y3
 	VPUNPCKLQDQ    Y1, Y2, Y2
 	VPADDD         Y3, Y2, Y2
-	VPBROADCASTD   276(R8), Y1
+	VPBROADCASTD   276(R10), Y1
 	VPADDD         Y1, Y2, Y2
 	VCVTDQ2PS      Y2, Y2
 	VMOVDQU        Y2, 3456(DX)
@@ -36978,7 +37096,7 @@ block:
 	VBROADCASTI128 128(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 280(R8), Y6
+	VBROADCASTI128 280(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -36988,7 +37106,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 296(R8), Y9
+	VBROADCASTI128 296(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -37016,43 +37134,45 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   316(R8), Y2
+	VPBROADCASTD   316(R10), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, 4032(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000480, R9
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000480, R8
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -37380,39 +37500,42 @@ DATA word2_14_3<>+48(SB)/8, $0x8080808080808080
 DATA word2_14_3<>+56(SB)/8, $0x80800f0e80808080
 GLOBL word2_14_3<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ8_0x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ8_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ8_0x8(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ8_0Eightx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        word2_0_0<>+0(SB), Y1, Y5
 	VPSHUFB        word2_0_1<>+0(SB), Y2, Y6
 	VPOR           Y6, Y5, Y5
@@ -37426,19 +37549,19 @@ block:
 	VMOVDQU        Y5, 512(DX)
 	VBROADCASTI128 16(SI), Y5
 	VINSERTI128    $0x01, 16(DI), Y5, Y5
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y6
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y6, Y6
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y7
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y7, Y7
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPALIGNR       $0x02, Y1, Y5, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 (R8), Y9
+	VBROADCASTI128 (R10), Y9
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y10
 	VPSIGNB        Y1, Y9, Y1
@@ -37467,19 +37590,19 @@ block:
 	VPMADDWD       vector00010001<>+0(SB), Y4, Y4
 	VBROADCASTI128 32(SI), Y9
 	VINSERTI128    $0x01, 32(DI), Y9, Y9
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y10, Y10
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y11, Y11
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPALIGNR       $0x02, Y5, Y9, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 16(R8), Y13
+	VBROADCASTI128 16(R10), Y13
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y14
 	VPSIGNB        Y5, Y13, Y5
@@ -37534,19 +37657,19 @@ block:
 	VMOVDQU        Y1, 1088(DX)
 	VBROADCASTI128 48(SI), Y1
 	VINSERTI128    $0x01, 48(DI), Y1, Y1
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y2, Y2
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y3, Y3
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 48(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VPALIGNR       $0x04, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 40(R8), Y6
+	VBROADCASTI128 40(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y7
 	VPSIGNB        Y5, Y6, Y5
@@ -37575,19 +37698,19 @@ block:
 	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
 	VBROADCASTI128 64(SI), Y9
 	VINSERTI128    $0x01, 64(DI), Y9, Y9
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 64(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 64(DI)(AX*1), Y10, Y10
-	PREFETCHT0     1088(R9)
+	PREFETCHT0     1088(R8)
 	VBROADCASTI128 64(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 64(DI)(AX*2), Y11, Y11
-	PREFETCHT0     1152(R9)
+	PREFETCHT0     1152(R8)
 	VBROADCASTI128 64(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y12, Y12
-	PREFETCHT0     1216(R9)
+	PREFETCHT0     1216(R8)
 	VPALIGNR       $0x04, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 56(R8), Y13
+	VBROADCASTI128 56(R10), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y1
@@ -37642,19 +37765,19 @@ block:
 	VMOVDQU        Y1, 1664(DX)
 	VBROADCASTI128 80(SI), Y1
 	VINSERTI128    $0x01, 80(DI), Y1, Y1
-	PREFETCHT0     1280(R9)
+	PREFETCHT0     1280(R8)
 	VBROADCASTI128 80(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 80(DI)(AX*1), Y2, Y2
-	PREFETCHT0     1344(R9)
+	PREFETCHT0     1344(R8)
 	VBROADCASTI128 80(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 80(DI)(AX*2), Y3, Y3
-	PREFETCHT0     1408(R9)
+	PREFETCHT0     1408(R8)
 	VBROADCASTI128 80(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 80(DI)(CX*1), Y4, Y4
-	PREFETCHT0     1472(R9)
+	PREFETCHT0     1472(R8)
 	VPALIGNR       $0x06, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 80(R8), Y6
+	VBROADCASTI128 80(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y7
 	VPSIGNB        Y5, Y6, Y5
@@ -37683,19 +37806,19 @@ block:
 	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
 	VBROADCASTI128 96(SI), Y9
 	VINSERTI128    $0x01, 96(DI), Y9, Y9
-	PREFETCHT0     1536(R9)
+	PREFETCHT0     1536(R8)
 	VBROADCASTI128 96(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 96(DI)(AX*1), Y10, Y10
-	PREFETCHT0     1600(R9)
+	PREFETCHT0     1600(R8)
 	VBROADCASTI128 96(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 96(DI)(AX*2), Y11, Y11
-	PREFETCHT0     1664(R9)
+	PREFETCHT0     1664(R8)
 	VBROADCASTI128 96(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 96(DI)(CX*1), Y12, Y12
-	PREFETCHT0     1728(R9)
+	PREFETCHT0     1728(R8)
 	VPALIGNR       $0x06, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 96(R8), Y13
+	VBROADCASTI128 96(R10), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y1
@@ -37750,19 +37873,19 @@ block:
 	VMOVDQU        Y1, 2240(DX)
 	VBROADCASTI128 112(SI), Y1
 	VINSERTI128    $0x01, 112(DI), Y1, Y1
-	PREFETCHT0     1792(R9)
+	PREFETCHT0     1792(R8)
 	VBROADCASTI128 112(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 112(DI)(AX*1), Y2, Y2
-	PREFETCHT0     1856(R9)
+	PREFETCHT0     1856(R8)
 	VBROADCASTI128 112(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 112(DI)(AX*2), Y3, Y3
-	PREFETCHT0     1920(R9)
+	PREFETCHT0     1920(R8)
 	VBROADCASTI128 112(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 112(DI)(CX*1), Y4, Y4
-	PREFETCHT0     1984(R9)
+	PREFETCHT0     1984(R8)
 	VPALIGNR       $0x08, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 120(R8), Y6
+	VBROADCASTI128 120(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y7
 	VPSIGNB        Y5, Y6, Y5
@@ -37791,17 +37914,17 @@ block:
 	VPMADDWD       vector00010001<>+0(SB), Y6, Y6
 	VBROADCASTI128 128(SI), Y9
 	VINSERTI128    $0x01, 128(DI), Y9, Y9
-	PREFETCHT0     2048(R9)
+	PREFETCHT0     2048(R8)
 	VBROADCASTI128 128(SI)(AX*1), Y10
 	VINSERTI128    $0x01, 128(DI)(AX*1), Y10, Y10
-	PREFETCHT0     2112(R9)
+	PREFETCHT0     2112(R8)
 	VBROADCASTI128 128(SI)(AX*2), Y11
 	VINSERTI128    $0x01, 128(DI)(AX*2), Y11, Y11
 	VBROADCASTI128 128(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y12, Y12
 	VPALIGNR       $0x08, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 136(R8), Y13
+	VBROADCASTI128 136(R10), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y1
@@ -37864,7 +37987,7 @@ block:
 	VINSERTI128    $0x01, 144(DI)(CX*1), Y4, Y4
 	VPALIGNR       $0x0a, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 160(R8), Y6
+	VBROADCASTI128 160(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y7
 	VPSIGNB        Y5, Y6, Y5
@@ -37901,7 +38024,7 @@ block:
 	VINSERTI128    $0x01, 160(DI)(CX*1), Y12, Y12
 	VPALIGNR       $0x0a, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 176(R8), Y13
+	VBROADCASTI128 176(R10), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y1
@@ -37964,7 +38087,7 @@ block:
 	VINSERTI128    $0x01, 176(DI)(CX*1), Y4, Y4
 	VPALIGNR       $0x0c, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 200(R8), Y6
+	VBROADCASTI128 200(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y7
 	VPSIGNB        Y5, Y6, Y5
@@ -38001,7 +38124,7 @@ block:
 	VINSERTI128    $0x01, 192(DI)(CX*1), Y12, Y12
 	VPALIGNR       $0x0c, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 216(R8), Y13
+	VBROADCASTI128 216(R10), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y1
@@ -38064,7 +38187,7 @@ block:
 	VINSERTI128    $0x01, 208(DI)(CX*1), Y4, Y4
 	VPALIGNR       $0x0e, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 240(R8), Y6
+	VBROADCASTI128 240(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y7
 	VPSIGNB        Y5, Y6, Y5
@@ -38101,7 +38224,7 @@ block:
 	VINSERTI128    $0x01, 224(DI)(CX*1), Y12, Y12
 	VPALIGNR       $0x0e, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 256(R8), Y13
+	VBROADCASTI128 256(R10), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y1
@@ -38163,7 +38286,7 @@ block:
 	VBROADCASTI128 240(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 240(DI)(CX*1), Y4, Y4
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 280(R8), Y5
+	VBROADCASTI128 280(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y6
 	VPSIGNB        Y1, Y5, Y1
@@ -38196,7 +38319,7 @@ block:
 	VBROADCASTI128 256(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 256(DI)(CX*1), Y8, Y8
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 296(R8), Y9
+	VBROADCASTI128 296(R10), Y9
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y10
 	VPSIGNB        Y5, Y9, Y5
@@ -38235,39 +38358,41 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4032(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000880, R9
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000880, R8
 	ADDQ           $0x00000110, SI
 	ADDQ           $0x00000110, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -38275,39 +38400,42 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotIQ4_NLx8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotIQ4_NLEightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ4_NLx8(SB), NOSPLIT, $0-120
+TEXT ·avx2DotIQ4_NLEightx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        word2_0_0<>+0(SB), Y1, Y5
 	VPSHUFB        word2_0_1<>+0(SB), Y2, Y6
 	VPOR           Y6, Y5, Y5
@@ -38321,21 +38449,21 @@ block:
 	VMOVDQU        Y5, 512(DX)
 	VBROADCASTI128 16(SI), Y6
 	VINSERTI128    $0x01, 16(DI), Y6, Y6
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y7
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y7, Y7
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y8
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y8, Y8
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y9
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y9, Y9
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPALIGNR       $0x02, Y1, Y6, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y5, Y10, Y10
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y5, Y10
@@ -38373,7 +38501,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y1, Y13, Y13
-	VBROADCASTI128 16(R8), Y1
+	VBROADCASTI128 16(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y1, Y13
@@ -38437,21 +38565,21 @@ block:
 	VMOVDQU        Y1, 1088(DX)
 	VBROADCASTI128 32(SI), Y2
 	VINSERTI128    $0x01, 32(DI), Y2, Y2
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y3
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y3, Y3
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y4
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y4, Y4
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y5
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y5, Y5
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPALIGNR       $0x04, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 40(R8), Y1
+	VBROADCASTI128 40(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -38489,7 +38617,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y6, Y13, Y13
-	VBROADCASTI128 56(R8), Y6
+	VBROADCASTI128 56(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y6, Y13
@@ -38553,21 +38681,21 @@ block:
 	VMOVDQU        Y1, 1664(DX)
 	VBROADCASTI128 48(SI), Y6
 	VINSERTI128    $0x01, 48(DI), Y6, Y6
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y7
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y7, Y7
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y8
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y8, Y8
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 48(SI)(CX*1), Y9
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y9, Y9
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VPALIGNR       $0x06, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 80(R8), Y1
+	VBROADCASTI128 80(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -38605,7 +38733,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y2, Y13, Y13
-	VBROADCASTI128 96(R8), Y2
+	VBROADCASTI128 96(R10), Y2
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y2, Y13
@@ -38669,10 +38797,10 @@ block:
 	VMOVDQU        Y1, 2240(DX)
 	VBROADCASTI128 64(SI), Y2
 	VINSERTI128    $0x01, 64(DI), Y2, Y2
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 64(SI)(AX*1), Y3
 	VINSERTI128    $0x01, 64(DI)(AX*1), Y3, Y3
-	PREFETCHT0     1088(R9)
+	PREFETCHT0     1088(R8)
 	VBROADCASTI128 64(SI)(AX*2), Y4
 	VINSERTI128    $0x01, 64(DI)(AX*2), Y4, Y4
 	VBROADCASTI128 64(SI)(CX*1), Y5
@@ -38681,7 +38809,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 120(R8), Y1
+	VBROADCASTI128 120(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -38719,7 +38847,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y6, Y13, Y13
-	VBROADCASTI128 136(R8), Y6
+	VBROADCASTI128 136(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y6, Y13
@@ -38793,7 +38921,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 160(R8), Y1
+	VBROADCASTI128 160(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -38831,7 +38959,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y2, Y13, Y13
-	VBROADCASTI128 176(R8), Y2
+	VBROADCASTI128 176(R10), Y2
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y2, Y13
@@ -38905,7 +39033,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 200(R8), Y1
+	VBROADCASTI128 200(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -38943,7 +39071,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y6, Y13, Y13
-	VBROADCASTI128 216(R8), Y6
+	VBROADCASTI128 216(R10), Y6
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y6, Y13
@@ -39017,7 +39145,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 240(R8), Y1
+	VBROADCASTI128 240(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -39055,7 +39183,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y2, Y13, Y13
-	VBROADCASTI128 256(R8), Y2
+	VBROADCASTI128 256(R10), Y2
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y2, Y13
@@ -39128,7 +39256,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 280(R8), Y5
+	VBROADCASTI128 280(R10), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -39162,7 +39290,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 296(R8), Y1
+	VBROADCASTI128 296(R10), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -39210,39 +39338,41 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, 4032(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000480, R9
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000480, R8
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -39250,39 +39380,42 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ4_1x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_1x8(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ4_1Eightx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y2
 	VINSERTI128    $0x01, (DI), Y2, Y2
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y3
 	VINSERTI128    $0x01, (DI)(AX*1), Y3, Y3
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y4
 	VINSERTI128    $0x01, (DI)(AX*2), Y4, Y4
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y5
 	VINSERTI128    $0x01, (DI)(CX*1), Y5, Y5
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPSHUFB        word4_0_0<>+0(SB), Y2, Y6
 	VPSHUFB        word4_0_1<>+0(SB), Y3, Y1
 	VPOR           Y1, Y6, Y6
@@ -39301,19 +39434,19 @@ block:
 	VMOVDQU        Y6, 576(DX)
 	VBROADCASTI128 16(SI), Y6
 	VINSERTI128    $0x01, 16(DI), Y6, Y6
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y7
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y7, Y7
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y8
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y8, Y8
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y9
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y9, Y9
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPALIGNR       $0x04, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 (R8), Y10
+	VBROADCASTI128 (R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x04, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -39327,7 +39460,7 @@ block:
 	VPALIGNR       $0x04, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 16(R8), Y13
+	VBROADCASTI128 16(R10), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x04, Y3, Y7, Y2
@@ -39378,19 +39511,19 @@ block:
 	VMOVDQU        Y2, 1216(DX)
 	VBROADCASTI128 32(SI), Y2
 	VINSERTI128    $0x01, 32(DI), Y2, Y2
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y3
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y3, Y3
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y4
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y4, Y4
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y5
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y5, Y5
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPALIGNR       $0x08, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R8), Y10
+	VBROADCASTI128 40(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -39404,7 +39537,7 @@ block:
 	VPALIGNR       $0x08, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 56(R8), Y13
+	VBROADCASTI128 56(R10), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y6
@@ -39455,19 +39588,19 @@ block:
 	VMOVDQU        Y6, 1856(DX)
 	VBROADCASTI128 48(SI), Y6
 	VINSERTI128    $0x01, 48(DI), Y6, Y6
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y7
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y7, Y7
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y8
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y8, Y8
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 48(SI)(CX*1), Y9
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y9, Y9
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VPALIGNR       $0x0c, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 80(R8), Y10
+	VBROADCASTI128 80(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0c, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -39481,7 +39614,7 @@ block:
 	VPALIGNR       $0x0c, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 96(R8), Y13
+	VBROADCASTI128 96(R10), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x0c, Y3, Y7, Y2
@@ -39532,18 +39665,18 @@ block:
 	VMOVDQU        Y1, 2496(DX)
 	VBROADCASTI128 64(SI), Y1
 	VINSERTI128    $0x01, 64(DI), Y1, Y1
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 64(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 64(DI)(AX*1), Y2, Y2
-	PREFETCHT0     1088(R9)
+	PREFETCHT0     1088(R8)
 	VBROADCASTI128 64(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 64(DI)(AX*2), Y3, Y3
-	PREFETCHT0     1152(R9)
+	PREFETCHT0     1152(R8)
 	VBROADCASTI128 64(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y4, Y4
-	PREFETCHT0     1216(R9)
+	PREFETCHT0     1216(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 120(R8), Y6
+	VBROADCASTI128 120(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -39553,7 +39686,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 136(R8), Y9
+	VBROADCASTI128 136(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -39617,7 +39750,7 @@ block:
 	VINSERTI128    $0x01, 96(DI)(CX*1), Y9, Y9
 	VPALIGNR       $0x04, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 160(R8), Y10
+	VBROADCASTI128 160(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x04, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -39631,7 +39764,7 @@ block:
 	VPALIGNR       $0x04, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 176(R8), Y13
+	VBROADCASTI128 176(R10), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x04, Y3, Y7, Y2
@@ -39690,7 +39823,7 @@ block:
 	VINSERTI128    $0x01, 112(DI)(CX*1), Y5, Y5
 	VPALIGNR       $0x08, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 200(R8), Y10
+	VBROADCASTI128 200(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -39704,7 +39837,7 @@ block:
 	VPALIGNR       $0x08, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 216(R8), Y13
+	VBROADCASTI128 216(R10), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y6
@@ -39763,7 +39896,7 @@ block:
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y9, Y9
 	VPALIGNR       $0x0c, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 240(R8), Y10
+	VBROADCASTI128 240(R10), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0c, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -39777,7 +39910,7 @@ block:
 	VPALIGNR       $0x0c, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 256(R8), Y13
+	VBROADCASTI128 256(R10), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x0c, Y3, Y7, Y2
@@ -39835,7 +39968,7 @@ block:
 	VBROADCASTI128 144(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 144(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 280(R8), Y6
+	VBROADCASTI128 280(R10), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -39845,7 +39978,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 296(R8), Y9
+	VBROADCASTI128 296(R10), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -39875,55 +40008,57 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, 4480(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R8), Y1
+	VBROADCASTSS   36(R10), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   72(R8), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1152(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VFMADD231PS    1216(DX), Y1, Y0
-	VBROADCASTSS   112(R8), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1792(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   116(R8), Y1
+	VBROADCASTSS   116(R10), Y1
 	VFMADD231PS    1856(DX), Y1, Y0
-	VBROADCASTSS   152(R8), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2432(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   156(R8), Y1
+	VBROADCASTSS   156(R10), Y1
 	VFMADD231PS    2496(DX), Y1, Y0
-	VBROADCASTSS   192(R8), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         3072(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   196(R8), Y1
+	VBROADCASTSS   196(R10), Y1
 	VFMADD231PS    3136(DX), Y1, Y0
-	VBROADCASTSS   232(R8), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3712(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   236(R8), Y1
+	VBROADCASTSS   236(R10), Y1
 	VFMADD231PS    3776(DX), Y1, Y0
-	VBROADCASTSS   272(R8), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         4352(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   276(R8), Y1
+	VBROADCASTSS   276(R10), Y1
 	VFMADD231PS    4416(DX), Y1, Y0
-	VBROADCASTSS   312(R8), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4992(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   316(R8), Y1
+	VBROADCASTSS   316(R10), Y1
 	VFMADD231PS    5056(DX), Y1, Y0
-	ADDQ           $0x00000140, R8
-	ADDQ           $0x00000500, R9
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000500, R8
 	ADDQ           $0x000000a0, SI
 	ADDQ           $0x000000a0, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12
@@ -40091,43 +40226,46 @@ DATA word4_12_3<>+48(SB)/8, $0x8080808080808080
 DATA word4_12_3<>+56(SB)/8, $0x0f0e0d0c80808080
 GLOBL word4_12_3<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_0_ROCMFP4x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+// func avx2DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ4_0_ROCMFP4x8(SB), NOSPLIT, $0-120
+TEXT ·avx2DotQ4_0_ROCMFP4Eightx1(SB), NOSPLIT, $0-144
 	MOVQ  tile_base+0(FP), DX
 	MOVQ  stride+48(FP), AX
 	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+112(FP), R9
+	MOVQ  ahead+136(FP), R8
 	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R9
-	MOVQ  dst_base+80(FP), R10
-	MOVQ  x_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
+	MOVQ  x_base+56(FP), BX
+	MOVQ  xAt_base+80(FP), SI
+	MOVQ  (SI), R10
+	ADDQ  BX, R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+104(FP), BX
+	MOVQ blocks+128(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
-	PREFETCHT0     (R9)
+	PREFETCHT0     (R8)
 	VBROADCASTI128 (SI)(AX*1), Y2
 	VINSERTI128    $0x01, (DI)(AX*1), Y2, Y2
-	PREFETCHT0     64(R9)
+	PREFETCHT0     64(R8)
 	VBROADCASTI128 (SI)(AX*2), Y3
 	VINSERTI128    $0x01, (DI)(AX*2), Y3, Y3
-	PREFETCHT0     128(R9)
+	PREFETCHT0     128(R8)
 	VBROADCASTI128 (SI)(CX*1), Y4
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
-	PREFETCHT0     192(R9)
+	PREFETCHT0     192(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R8), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VMOVDQU        rocmFP4<>+0(SB), Y8
@@ -40154,7 +40292,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y5
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y5, Y9, Y9
-	VPBROADCASTD   36(R8), Y5
+	VPBROADCASTD   36(R10), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, (DX)
@@ -40162,7 +40300,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y5
 	VPSHUFB        Y1, Y5, Y5
-	VBROADCASTI128 16(R8), Y1
+	VBROADCASTI128 16(R10), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -40192,22 +40330,22 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   40(R8), Y1
+	VPBROADCASTD   40(R10), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 320(DX)
 	VBROADCASTI128 16(SI), Y1
 	VINSERTI128    $0x01, 16(DI), Y1, Y1
-	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R8)
 	VBROADCASTI128 16(SI)(AX*1), Y2
 	VINSERTI128    $0x01, 16(DI)(AX*1), Y2, Y2
-	PREFETCHT0     320(R9)
+	PREFETCHT0     320(R8)
 	VBROADCASTI128 16(SI)(AX*2), Y3
 	VINSERTI128    $0x01, 16(DI)(AX*2), Y3, Y3
-	PREFETCHT0     384(R9)
+	PREFETCHT0     384(R8)
 	VBROADCASTI128 16(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y4, Y4
-	PREFETCHT0     448(R9)
+	PREFETCHT0     448(R8)
 	VPSHUFB        word2_0_0<>+0(SB), Y1, Y5
 	VPSHUFB        word2_0_1<>+0(SB), Y2, Y6
 	VPOR           Y6, Y5, Y5
@@ -40254,21 +40392,21 @@ block:
 	VMOVDQU        Y7, 576(DX)
 	VBROADCASTI128 32(SI), Y6
 	VINSERTI128    $0x01, 32(DI), Y6, Y6
-	PREFETCHT0     512(R9)
+	PREFETCHT0     512(R8)
 	VBROADCASTI128 32(SI)(AX*1), Y7
 	VINSERTI128    $0x01, 32(DI)(AX*1), Y7, Y7
-	PREFETCHT0     576(R9)
+	PREFETCHT0     576(R8)
 	VBROADCASTI128 32(SI)(AX*2), Y8
 	VINSERTI128    $0x01, 32(DI)(AX*2), Y8, Y8
-	PREFETCHT0     640(R9)
+	PREFETCHT0     640(R8)
 	VBROADCASTI128 32(SI)(CX*1), Y9
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y9, Y9
-	PREFETCHT0     704(R9)
+	PREFETCHT0     704(R8)
 	VPALIGNR       $0x02, Y1, Y6, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y5, Y10, Y10
-	VBROADCASTI128 44(R8), Y5
+	VBROADCASTI128 44(R10), Y5
 	VPMADDUBSW     Y5, Y10, Y10
 	VPALIGNR       $0x02, Y2, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40298,7 +40436,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y5
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y5, Y13, Y13
-	VPBROADCASTD   80(R8), Y5
+	VPBROADCASTD   80(R10), Y5
 	VPADDD         Y5, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 640(DX)
@@ -40307,7 +40445,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y5
 	VPSHUFB        Y1, Y5, Y5
-	VBROADCASTI128 60(R8), Y1
+	VBROADCASTI128 60(R10), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPALIGNR       $0x02, Y2, Y7, Y2
 	VPSRLD         $0x04, Y2, Y2
@@ -40340,7 +40478,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   84(R8), Y1
+	VPBROADCASTD   84(R10), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 960(DX)
@@ -40390,21 +40528,21 @@ block:
 	VMOVDQU        Y3, 1216(DX)
 	VBROADCASTI128 48(SI), Y2
 	VINSERTI128    $0x01, 48(DI), Y2, Y2
-	PREFETCHT0     768(R9)
+	PREFETCHT0     768(R8)
 	VBROADCASTI128 48(SI)(AX*1), Y3
 	VINSERTI128    $0x01, 48(DI)(AX*1), Y3, Y3
-	PREFETCHT0     832(R9)
+	PREFETCHT0     832(R8)
 	VBROADCASTI128 48(SI)(AX*2), Y4
 	VINSERTI128    $0x01, 48(DI)(AX*2), Y4, Y4
-	PREFETCHT0     896(R9)
+	PREFETCHT0     896(R8)
 	VBROADCASTI128 48(SI)(CX*1), Y5
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y5, Y5
-	PREFETCHT0     960(R9)
+	PREFETCHT0     960(R8)
 	VPALIGNR       $0x04, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 88(R8), Y1
+	VBROADCASTI128 88(R10), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x04, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40434,7 +40572,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   124(R8), Y1
+	VPBROADCASTD   124(R10), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 1280(DX)
@@ -40443,7 +40581,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y1, Y6, Y6
-	VBROADCASTI128 104(R8), Y1
+	VBROADCASTI128 104(R10), Y1
 	VPMADDUBSW     Y1, Y6, Y6
 	VPALIGNR       $0x04, Y7, Y3, Y7
 	VPSRLD         $0x04, Y7, Y7
@@ -40476,7 +40614,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y1
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y1, Y9, Y9
-	VPBROADCASTD   128(R8), Y1
+	VPBROADCASTD   128(R10), Y1
 	VPADDD         Y1, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 1600(DX)
@@ -40526,10 +40664,10 @@ block:
 	VMOVDQU        Y7, 1856(DX)
 	VBROADCASTI128 64(SI), Y6
 	VINSERTI128    $0x01, 64(DI), Y6, Y6
-	PREFETCHT0     1024(R9)
+	PREFETCHT0     1024(R8)
 	VBROADCASTI128 64(SI)(AX*1), Y7
 	VINSERTI128    $0x01, 64(DI)(AX*1), Y7, Y7
-	PREFETCHT0     1088(R9)
+	PREFETCHT0     1088(R8)
 	VBROADCASTI128 64(SI)(AX*2), Y8
 	VINSERTI128    $0x01, 64(DI)(AX*2), Y8, Y8
 	VBROADCASTI128 64(SI)(CX*1), Y9
@@ -40538,7 +40676,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 132(R8), Y1
+	VBROADCASTI128 132(R10), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x06, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40568,7 +40706,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   168(R8), Y1
+	VPBROADCASTD   168(R10), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 1920(DX)
@@ -40577,7 +40715,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y2
 	VPSHUFB        Y1, Y2, Y2
-	VBROADCASTI128 148(R8), Y1
+	VBROADCASTI128 148(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPALIGNR       $0x06, Y3, Y7, Y3
 	VPSRLD         $0x04, Y3, Y3
@@ -40610,7 +40748,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   172(R8), Y1
+	VPBROADCASTD   172(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2240(DX)
@@ -40670,7 +40808,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 176(R8), Y1
+	VBROADCASTI128 176(R10), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x08, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40700,7 +40838,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   212(R8), Y1
+	VPBROADCASTD   212(R10), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2560(DX)
@@ -40709,7 +40847,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y1, Y6, Y6
-	VBROADCASTI128 192(R8), Y1
+	VBROADCASTI128 192(R10), Y1
 	VPMADDUBSW     Y1, Y6, Y6
 	VPALIGNR       $0x08, Y7, Y3, Y7
 	VPSRLD         $0x04, Y7, Y7
@@ -40742,7 +40880,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y1
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y1, Y9, Y9
-	VPBROADCASTD   216(R8), Y1
+	VPBROADCASTD   216(R10), Y1
 	VPADDD         Y1, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 2880(DX)
@@ -40802,7 +40940,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 220(R8), Y1
+	VBROADCASTI128 220(R10), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x0a, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40832,7 +40970,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   256(R8), Y1
+	VPBROADCASTD   256(R10), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3200(DX)
@@ -40841,7 +40979,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y2
 	VPSHUFB        Y1, Y2, Y2
-	VBROADCASTI128 236(R8), Y1
+	VBROADCASTI128 236(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPALIGNR       $0x0a, Y3, Y7, Y3
 	VPSRLD         $0x04, Y3, Y3
@@ -40874,7 +41012,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   260(R8), Y1
+	VPBROADCASTD   260(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3520(DX)
@@ -40934,7 +41072,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 264(R8), Y1
+	VBROADCASTI128 264(R10), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x0c, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40964,7 +41102,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   300(R8), Y1
+	VPBROADCASTD   300(R10), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3840(DX)
@@ -40973,7 +41111,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y1, Y6, Y6
-	VBROADCASTI128 280(R8), Y1
+	VBROADCASTI128 280(R10), Y1
 	VPMADDUBSW     Y1, Y6, Y6
 	VPALIGNR       $0x0c, Y7, Y3, Y7
 	VPSRLD         $0x04, Y7, Y7
@@ -41006,7 +41144,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y1
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y1, Y9, Y9
-	VPBROADCASTD   304(R8), Y1
+	VPBROADCASTD   304(R10), Y1
 	VPADDD         Y1, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 4160(DX)
@@ -41066,7 +41204,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 308(R8), Y1
+	VBROADCASTI128 308(R10), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x0e, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -41096,7 +41234,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   344(R8), Y1
+	VPBROADCASTD   344(R10), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 4480(DX)
@@ -41105,7 +41243,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y2
 	VPSHUFB        Y1, Y2, Y2
-	VBROADCASTI128 324(R8), Y1
+	VBROADCASTI128 324(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPALIGNR       $0x0e, Y3, Y7, Y3
 	VPSRLD         $0x04, Y3, Y3
@@ -41138,7 +41276,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   348(R8), Y1
+	VPBROADCASTD   348(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4800(DX)
@@ -41186,63 +41324,65 @@ block:
 	VPANDN         Y3, Y2, Y3
 	VMULPS         Y4, Y3, Y3
 	VMOVDQU        Y3, 5056(DX)
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R8), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R8), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R8), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R8), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R8), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R8), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R8), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R8), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R8
-	ADDQ           $0x00000480, R9
+	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000480, R8
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
-	MOVQ           x_base+56(FP), R8
+	VMOVUPS        Y0, (R9)
+	ADDQ           $0x20, R9
+	MOVQ           xAt_base+80(FP), BX
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
 	LEAQ           (R11)(AX*8), R11
 	XORQ           $0x01, R12

@@ -89,255 +89,395 @@ func avx512Product16Minx1(tile []byte, x []byte, xAt []int, dst []float32, dstAt
 //go:noescape
 func avx512UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_0 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ4_0x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_0x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ4_1 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_1(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_1 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ4_1x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_1x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ5_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ5_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ5_0 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ5_0x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ5_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ5_0x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ5_1 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ5_1(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ5_1 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ5_1x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ5_1(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ5_1x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ5_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ8_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ8_0 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ8_0x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ8_0(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ8_0x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ8_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ2_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ2_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ2_K multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ2_Kx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ2_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ2_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ2_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ3_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ3_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ3_K multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ3_Kx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ3_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ3_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ3_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ4_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_K multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ4_Kx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ5_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ5_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ5_K multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ5_Kx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ5_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ5_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ5_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ6_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ6_K multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ6_Kx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ6_K(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ6_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ6_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ4_NL makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ4_NL(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ4_NL multiplies 16 rows with a column: see dotFunc.
+// avx512DotIQ4_NLx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ4_NL(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ4_NLx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ4_XS makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ4_XS multiplies 16 rows with a column: see dotFunc.
+// avx512DotIQ4_XSx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ4_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ4_XSx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ3_S makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ3_S(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ3_S multiplies 16 rows with a column: see dotFunc.
+// avx512DotIQ3_Sx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ3_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ3_Sx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ3_Sx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ2_XXS makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ2_XXS(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ2_XXS multiplies 16 rows with a column: see dotFunc.
+// avx512DotIQ2_XXSx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ2_XXS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ2_XXSx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ2_XXSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ2_XS makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ2_XS(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ2_XS multiplies 16 rows with a column: see dotFunc.
+// avx512DotIQ2_XSx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ2_XS(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ2_XSx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ2_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ2_S makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ2_S(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ2_S multiplies 16 rows with a column: see dotFunc.
+// avx512DotIQ2_Sx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ2_S(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ2_Sx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ2_Sx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackMXFP4 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackMXFP4(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotMXFP4 multiplies 16 rows with a column: see dotFunc.
+// avx512DotMXFP4x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotMXFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotMXFP4x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ4_0_ROCMFP4 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_0_ROCMFP4(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_0_ROCMFP4 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ4_0_ROCMFP4x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0_ROCMFP4(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_0_ROCMFP4x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ4_0_ROCMFP4_FAST makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_0_ROCMFP4_FAST multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ4_0_ROCMFP4_FASTx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_0_ROCMFP4_FASTx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0_ROCMFP4_FASTx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ2_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ2_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ2_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ2_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ2_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ2_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ3_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ3_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ3_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ3_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ3_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ3_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ6_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ6_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ6_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ6_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ6_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ6_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ8_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ8_0_ROCMFPX multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ8_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ8_0_ROCMFPX(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
-// avx512DotQ4_0x8 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ8_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ8_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
-// avx512DotQ8_0x8 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ4_0Eightx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ8_0x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
-// avx512DotIQ4_NLx8 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ4_0Eightx2 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ4_NLx8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
-// avx512DotQ4_1x8 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ8_0Eightx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_1x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ8_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
-// avx512DotQ4_0_ROCMFP4x8 multiplies 16 rows with a column: see dotFunc.
+// avx512DotQ8_0Eightx2 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0_ROCMFP4x8(tile []byte, w []byte, stride int, x []byte, dst []float32, blocks int, ahead int)
+func avx512DotQ8_0Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ4_NLEightx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ4_NLEightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotIQ4_NLEightx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotIQ4_NLEightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_1Eightx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_1Eightx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_1Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_0_ROCMFP4Eightx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQ4_0_ROCMFP4Eightx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQ4_0_ROCMFP4Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //

@@ -18,7 +18,7 @@ const (
 	// that the columns of a group are fetched from afar once for all.
 	panelTiles = 4
 
-	// dotColumns columns are multiplied one by one, without making tiles.
+	// dotColumns columns or fewer are multiplied without making tiles.
 	dotColumns = 2
 )
 
@@ -165,7 +165,7 @@ func (p *product) integer(scratch []byte) {
 		if eight := p.set.dotEight[p.t]; eight != nil && blocks%8 == 0 {
 			dot, blocks = eight, blocks/8
 		}
-		p.dot(dot, blocks, tiles)
+		p.dot(cols, dot, blocks, tiles)
 		return
 	}
 	panel := tileRows
@@ -182,21 +182,31 @@ func (p *product) integer(scratch []byte) {
 	}
 }
 
-// dot multiplies with few columns: each 16 rows come from memory for the first
-// one and from the cache for the others. If the rows are no whole number of
-// tiles, the last tile overlaps the one before.
-func (p *product) dot(dot dotFunc, blocks int, tile []byte) {
-	sums, tile := takeFloats(tile, tileRows)
+// dot multiplies with few columns. Without a kernel for two, each 16 rows come
+// from memory for the first one and from the cache for the other. If the rows
+// are no whole number of tiles, the last tile overlaps the one before.
+func (p *product) dot(cols columns, kernels *[dotColumns]dotFunc, blocks int, tile []byte) {
+	sums, tile := takeFloats(tile, tileRows*dotColumns)
+	for c := range p.n {
+		cols.from[c] = at(p.xRows, c) * p.xBytes
+	}
+	width := p.n
+	if kernels[width-1] == nil {
+		width = 1
+	}
+	kernel := kernels[width-1]
 	for row := 0; row < p.rows; row += tileRows {
 		row := min(row, p.rows-tileRows)
 		w, ahead := p.w[row*p.rowBytes:][:tileRows*p.rowBytes], tileRows*p.rowBytes
 		if row+tileRows == p.rows {
 			ahead = 0
 		}
-		for c := range p.n {
-			dot(tile, w, p.rowBytes, p.x[at(p.xRows, c)*p.xBytes:][:p.xBytes], sums, blocks, ahead)
-			copy(p.dst[at(p.dstRows, c)*p.dstStride+row:], sums)
+		for c := 0; c < p.n; c += width {
+			kernel(tile, w, p.rowBytes, p.x, cols.from[c:][:width], sums[tileRows*c:], blocks, ahead)
 			ahead = 0
+		}
+		for c := range p.n {
+			copy(p.dst[at(p.dstRows, c)*p.dstStride+row:], sums[tileRows*c:][:tileRows])
 		}
 	}
 }

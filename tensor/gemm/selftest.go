@@ -10,7 +10,7 @@ import (
 
 // selfTestSum is the checksum of the products that SelfTest computes. It
 // belongs to Numerics.
-const selfTestSum = 0x6ab6ad24
+const selfTestSum = 0xbc6f1fa8
 
 // SelfTest computes small products of every native type with the kernels of a
 // set and compares them with a known checksum, bit for bit. A set that fails
@@ -57,8 +57,8 @@ func selfTestProducts(s *Set, t tensor.Type) []float32 {
 	return products
 }
 
-// selfTestShape multiplies 17 made rows, a tile and a tail, with one column
-// and with 15, a group of every width.
+// selfTestShape multiplies 17 made rows, a tile and a tail, with one column,
+// with two, and with 15, a group of every width.
 func selfTestShape(s *Set, t tensor.Type, cols int) []float32 {
 	const rows, n = 17, 15
 	size, _ := t.RowSize(int64(cols))
@@ -82,9 +82,10 @@ func selfTestShape(s *Set, t tensor.Type, cols int) []float32 {
 		}
 		s.prepare(t, x[c*rowBytes:][:rowBytes], row)
 	}
-	dst, scratch := make([]float32, (n+1)*rows), make([]byte, ScratchBytes(t, cols))
+	dst, scratch := make([]float32, (n+3)*rows), make([]byte, ScratchBytes(t, cols))
 	s.mul(t, dst[:rows], rows, nil, w, rows, cols, x, nil, 1, scratch)
-	s.mul(t, dst[rows:], rows, nil, w, rows, cols, x, nil, n, scratch)
+	s.mul(t, dst[rows:3*rows], rows, nil, w, rows, cols, x, nil, 2, scratch)
+	s.mul(t, dst[3*rows:], rows, nil, w, rows, cols, x, nil, n, scratch)
 	return dst
 }
 

@@ -57,17 +57,24 @@ func TestSelfTestFindsBrokenKernels(t *testing.T) {
 			}
 		}
 
-		for name, dots := range map[string]*map[tensor.Type]dotFunc{"dot": &broken.dot, "dotEight": &broken.dotEight} {
-			for typ := range *dots {
-				broken = *s
-				dot := (*dots)[typ]
-				*dots = maps.Clone(*dots)
-				(*dots)[typ] = func(tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int) {
-					dot(tile, w, stride, x, dst, blocks, ahead)
-					dst[3] = -dst[3]
-				}
-				if err := SelfTest(&broken); err == nil || !strings.Contains(err.Error(), typ.String()) {
-					t.Errorf("%s, broken %s of %v: %v", s.Name(), name, typ, err)
+		broken = *s
+		for name, dots := range map[string]*map[tensor.Type]*[dotColumns]dotFunc{"dot": &broken.dot, "dotEight": &broken.dotEight} {
+			for typ, kernels := range *dots {
+				for i, dot := range kernels {
+					if dot == nil {
+						continue
+					}
+					broken = *s
+					changed := *kernels
+					changed[i] = func(tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int) {
+						dot(tile, w, stride, x, xAt, dst, blocks, ahead)
+						dst[3] = -dst[3]
+					}
+					*dots = maps.Clone(*dots)
+					(*dots)[typ] = &changed
+					if err := SelfTest(&broken); err == nil || !strings.Contains(err.Error(), typ.String()) {
+						t.Errorf("%s, broken %s of %v, %d columns: %v", s.Name(), name, typ, i+1, err)
+					}
 				}
 			}
 		}

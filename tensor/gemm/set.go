@@ -17,9 +17,9 @@ type (
 	unpackFunc func(tile, w []byte, stride, blocks int)
 
 	// dotFunc multiplies all blocks blocks of 16 rows, which begin at
-	// w[r*stride], with the one column x, and writes 16 results. tile is
+	// w[r*stride], with few columns, and writes 16 results of each. tile is
 	// memory for one block. The bytes from w[ahead] on will be needed next.
-	dotFunc func(tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int)
+	dotFunc func(tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int)
 
 	// productFunc multiplies blocks blocks of 32 elements of a tile with
 	// columns: the activations of column c begin at x[xAt[c]], the results
@@ -51,8 +51,8 @@ type Set struct {
 	name     string
 	quantize map[Form]quantizeFunc
 	unpack   map[tensor.Type]unpackFunc
-	dot      map[tensor.Type]dotFunc // of types that gain by it
-	dotEight map[tensor.Type]dotFunc // the same, with eight blocks counted as one
+	dot      map[tensor.Type]*[dotColumns]dotFunc // for one and for two columns
+	dotEight map[tensor.Type]*[dotColumns]dotFunc // with eight blocks counted as one
 	product  map[productKey]*[len(widths)]productFunc
 	float    map[tensor.Type]*floatKernels
 	reduce   reduceFunc

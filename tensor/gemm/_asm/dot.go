@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dotter multiplies pieces of 16 elements of each row with the one column of
-// a dot product. The levels stay in the order of the file; since the sums of a
+// dotter multiplies pieces of 16 elements of each row with the one or two
+// columns of a dot product. The levels stay in the order of the file; since the sums of a
 // group are exact, only the four sums of each row must be added up and brought
 // into the row's lane.
 //
@@ -16,11 +16,11 @@ import (
 // the block.
 type dotter struct {
 	u     *unpacker
-	x     GPVirtual
-	ahead GPVirtual // what will be needed for the next rows
-	acc   VecVirtual
-	piece VecVirtual           // activations of the piece at hand
-	sums  map[int][]VecVirtual // of groups that have begun
+	x     []GPVirtual // of each column
+	ahead GPVirtual   // what will be needed for the next rows
+	acc   []VecVirtual
+	piece []VecVirtual         // activations of the piece at hand
+	sums  map[int][]VecVirtual // of groups that have begun, four a column
 	done  map[int]int          // vectors that a group has had
 
 	shift map[int]bool // groups whose u are 16 times too large
@@ -31,12 +31,24 @@ type dotter struct {
 	ones, bias Op         // AVX2 only
 }
 
-// dot generates the function that multiplies rows of a type with one column.
-func dot(name string, f form, size, bytes int, body func(*unpacker) func()) {
-	function("Dot"+name, "tile, w []byte, stride int, x []byte, dst []float32, blocks, ahead int",
-		"multiplies 16 rows with a column: see dotFunc.")
+// dots generates the functions for one column and, where the registers
+// suffice, for two, and returns the list of their names.
+func dots(name string, f form, size, bytes int, body func(*unpacker) func()) string {
+	dot(name+"x1", 1, f, size, bytes, body)
+	list := v.name() + "Dot" + name + "x1"
+	if v.rows() < tileRows {
+		return list
+	}
+	dot(name+"x2", 2, f, size, bytes, body)
+	return list + ", " + v.name() + "Dot" + name + "x2"
+}
+
+// dot generates the function that multiplies rows of a type with n columns.
+func dot(name string, n int, f form, size, bytes int, body func(*unpacker) func()) {
+	function("Dot"+name, "tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int",
+		"multiplies 16 rows with few columns: see dotFunc.")
 	u := newUnpacker(f, size, bytes)
-	d := &dotter{u: u, x: GP64(), ahead: GP64(), acc: v.reg(), sums: map[int][]VecVirtual{}, done: map[int]int{}, shift: map[int]bool{}}
+	d := &dotter{u: u, ahead: GP64(), piece: make([]VecVirtual, n), sums: map[int][]VecVirtual{}, done: map[int]int{}, shift: map[int]bool{}}
 	u.dot = d
 	if v.rows() < tileRows {
 		d.ones, d.bias = constant(0x00010001), constant(0x80808080)
@@ -50,24 +62,36 @@ func dot(name string, f form, size, bytes int, body func(*unpacker) func()) {
 	Load(Param("ahead"), d.ahead)
 	w := Load(Param("w").Base(), GP64())
 	ADDQ(w, d.ahead)
-	Load(Param("dst").Base(), dst)
-	Load(Param("x").Base(), d.x)
-	v.zero(d.acc)
+	if v.rows() < tileRows {
+		Load(Param("dst").Base(), dst)
+	}
+	for range n {
+		d.acc = append(d.acc, v.reg())
+		v.zero(d.acc[len(d.acc)-1])
+	}
+	d.x = columnPointers("x", 0, n)
 	u.loop(func() {
 		d.prefetched = 0
 		block()
 		d.accumulate()
-		ADDQ(U32(size/32*f.blockBytes()), d.x)
+		for _, x := range d.x {
+			ADDQ(U32(size/32*f.blockBytes()), x)
+		}
 		d.prefetch(v.rows() * bytes)
 		ADDQ(U32(v.rows()*bytes), d.ahead)
-	}, func() {
-		VMOVUPS(d.acc, Mem{Base: dst})
+	}, func() { // one column only
+		VMOVUPS(d.acc[0], Mem{Base: dst})
 		ADDQ(Imm(uint64(4*v.rows())), dst)
-		Load(Param("x").Base(), d.x)
-		v.zero(d.acc)
+		at := Load(Param("xAt").Base(), GP64())
+		Load(Param("x").Base(), d.x[0])
+		ADDQ(Mem{Base: at}, d.x[0])
+		v.zero(d.acc[0])
 	})
 	if v.rows() == tileRows {
-		VMOVUPS(d.acc, Mem{Base: dst})
+		Load(Param("dst").Base(), dst)
+		for c, acc := range d.acc {
+			VMOVUPS(acc, Mem{Base: dst, Disp: 4 * tileRows * c})
+		}
 	}
 	VZEROUPPER()
 	RET()
@@ -77,19 +101,25 @@ func dot(name string, f form, size, bytes int, body func(*unpacker) func()) {
 func (d *dotter) multiply(r VecVirtual, k int) {
 	g, i := k/d.u.group, k/4%4
 	if i == 0 {
-		d.piece = v.reg()
-		v.repeat(d.activation(k/16*16), d.piece)
+		for c := range d.piece {
+			d.piece[c] = v.reg()
+			v.repeat(d.activation(c, k/16*16), d.piece[c])
+		}
 	}
-	sums := d.sums[g]
-	if len(sums) < 4 {
-		sums = append(sums, v.reg())
-		d.sums[g] = sums
-		d.product(r, sums[i], true)
-	} else {
-		d.product(r, sums[i], false)
+	first := d.done[g] < 4
+	for c := range d.piece {
+		if first {
+			d.sums[g] = append(d.sums[g], v.reg())
+		}
+		d.product(r, d.piece[c], d.sums[g][i*len(d.piece)+c], first)
 	}
 	if d.done[g]++; d.done[g] == d.u.group/4 {
-		d.finish(g)
+		for c := range d.piece {
+			d.finish(g, c)
+		}
+		delete(d.sums, g)
+		delete(d.done, g)
+		delete(d.shift, g)
 	}
 }
 
@@ -103,21 +133,21 @@ func (d *dotter) prefetch(n int) {
 }
 
 // activation addresses the activation of an element of the block.
-func (d *dotter) activation(k int) Mem {
-	return Mem{Base: d.x, Disp: k/32*d.u.blockBytes() + k%32}
+func (d *dotter) activation(c, k int) Mem {
+	return Mem{Base: d.x[c], Disp: k/32*d.u.blockBytes() + k%32}
 }
 
 // product adds products to a sum, or begins one. AVX2 has sums of 16 bits
 // where two pieces do not overflow them, else of 32.
-func (d *dotter) product(r, sum VecVirtual, first bool) {
+func (d *dotter) product(r, piece, sum VecVirtual, first bool) {
 	if v.rows() == tileRows {
 		if first {
 			VMOVDQA32(d.zero, sum)
 		}
-		VPDPBUSD(d.piece, r, sum)
+		VPDPBUSD(piece, r, sum)
 		return
 	}
-	t, q := sum, d.piece
+	t, q := sum, piece
 	if !first {
 		t = v.reg()
 	}
@@ -126,7 +156,7 @@ func (d *dotter) product(r, sum VecVirtual, first bool) {
 		VPXOR(d.bias, r, level)
 		VPABSB(level, size)
 		q = v.reg()
-		VPSIGNB(level, d.piece, q)
+		VPSIGNB(level, piece, q)
 		r = size
 	}
 	VPMADDUBSW(q, r, t)
@@ -143,8 +173,11 @@ func (d *dotter) product(r, sum VecVirtual, first bool) {
 }
 
 // finish adds up the sums of each row of a group and stores them.
-func (d *dotter) finish(g int) {
-	sums := d.sums[g]
+func (d *dotter) finish(g, c int) {
+	var sums [4]VecVirtual
+	for i := range sums {
+		sums[i] = d.sums[g][i*len(d.piece)+c]
+	}
 	if v.rows() < tileRows && d.u.top <= 63 {
 		for _, s := range sums {
 			VPMADDWD(d.ones, s, s)
@@ -167,22 +200,21 @@ func (d *dotter) finish(g int) {
 	}
 	if !d.u.min && !(v.rows() < tileRows && d.u.top == 255) {
 		correction := v.reg()
-		VPBROADCASTD(d.correction(g), correction)
+		VPBROADCASTD(d.correction(c, g), correction)
 		VPADDD(correction, t[0], t[0])
 	}
 	VCVTDQ2PS(t[0], t[0])
-	v.store(t[0], d.sum(g))
-	delete(d.sums, g)
-	delete(d.done, g)
-	delete(d.shift, g)
+	v.store(t[0], d.sum(c, g))
 }
 
 // sum is where the sums of a group are kept.
-func (d *dotter) sum(g int) Mem { return Mem{Base: d.u.tile, Disp: g * d.u.groupBytes()} }
+func (d *dotter) sum(c, g int) Mem {
+	return Mem{Base: d.u.tile, Disp: g*d.u.groupBytes() + 64*c}
+}
 
 // correction is what a block of activations has for the group: see blockBytes.
-func (d *dotter) correction(g int) Mem {
-	m := d.activation(g * d.u.group)
+func (d *dotter) correction(c, g int) Mem {
+	m := d.activation(c, g*d.u.group)
 	m.Disp += 36 - g*d.u.group%32 + 4*(g%(32/d.u.group))
 	return m
 }
@@ -190,17 +222,18 @@ func (d *dotter) correction(g int) Mem {
 // accumulate adds the groups of the block to the results, in order.
 func (d *dotter) accumulate() {
 	for g := range d.u.size / d.u.group {
-		base := d.u.tile
-		t := v.reg()
-		scale := d.activation(g * d.u.group / 32 * 32)
-		scale.Disp += 32
-		VBROADCASTSS(scale, t)
 		at := g*d.u.groupBytes() + 16*d.u.group
-		VMULPS(Mem{Base: base, Disp: at}, t, t)
-		VFMADD231PS(d.sum(g), t, d.acc)
-		if d.u.min {
-			VBROADCASTSS(d.correction(g), t)
-			VFMADD231PS(Mem{Base: base, Disp: at + 64}, t, d.acc)
+		for c, acc := range d.acc {
+			t := v.reg()
+			scale := d.activation(c, g*d.u.group/32*32)
+			scale.Disp += 32
+			VBROADCASTSS(scale, t)
+			VMULPS(Mem{Base: d.u.tile, Disp: at}, t, t)
+			VFMADD231PS(d.sum(c, g), t, acc)
+			if d.u.min {
+				VBROADCASTSS(d.correction(c, g), t)
+				VFMADD231PS(Mem{Base: d.u.tile, Disp: at + 64}, t, acc)
+			}
 		}
 	}
 }

@@ -18,8 +18,8 @@ func writeTables(path string) {
 	fmt.Fprintf(&b, "import \"gorun/tensor\"\n\n")
 	fmt.Fprintf(&b, "var %sProducts = map[productKey]*[len(widths)]productFunc{\n%s}\n\n", name, &tables.products)
 	fmt.Fprintf(&b, "var %sUnpackers = map[tensor.Type]unpackFunc{\n%s}\n\n", name, &tables.unpacks)
-	fmt.Fprintf(&b, "var %sDots = map[tensor.Type]dotFunc{\n%s}\n\n", name, &tables.dots)
-	fmt.Fprintf(&b, "var %sEights = map[tensor.Type]dotFunc{\n%s}\n\n", name, &tables.eights)
+	fmt.Fprintf(&b, "var %sDots = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.dots)
+	fmt.Fprintf(&b, "var %sEights = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.eights)
 	fmt.Fprintf(&b, "var %sFloats = map[tensor.Type]*floatKernels{\n%s}\n", name, &tables.floats)
 	src, err := format.Source(b.Bytes())
 	if err == nil {

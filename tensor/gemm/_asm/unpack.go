@@ -27,13 +27,13 @@ func unpacks() {
 	for _, t := range quantized {
 		unpack(t.name, t.form, t.size, t.bytes, t.body)
 		if t.dot {
-			fmt.Fprintf(&tables.dots, "\ttensor.%s: %sDot%s,\n", t.name, v.name(), t.name)
-			dot(t.name, t.form, t.size, t.bytes, t.body)
+			list := dots(t.name, t.form, t.size, t.bytes, t.body)
+			fmt.Fprintf(&tables.dots, "\ttensor.%s: {%s},\n", t.name, list)
 		}
 	}
 	for _, t := range eights {
-		fmt.Fprintf(&tables.eights, "\ttensor.%s: %sDot%sx8,\n", t.name, v.name(), t.name)
-		dot(t.name+"x8", t.form, 256, 8*t.bytes, t.body)
+		list := dots(t.name+"Eight", t.form, 256, 8*t.bytes, t.body)
+		fmt.Fprintf(&tables.eights, "\ttensor.%s: {%s},\n", t.name, list)
 	}
 }
 
