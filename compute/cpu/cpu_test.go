@@ -130,6 +130,9 @@ func TestPool(t *testing.T) {
 				if busy[w].Swap(true) {
 					t.Errorf("worker %d is in two places", w)
 				}
+				if hi-lo > max(grain, 1) {
+					t.Errorf("a run of %d, at most %d", hi-lo, grain)
+				}
 				for i := lo; i < hi; i++ {
 					atomic.AddInt32(&done[i], 1)
 				}

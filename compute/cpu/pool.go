@@ -51,7 +51,9 @@ func (p *Pool) For(n, grain int, body func(worker, lo, hi int)) {
 		return
 	}
 	if p.threads == 1 || n <= grain {
-		body(0, 0, n)
+		for lo := 0; lo < n; lo += grain {
+			body(0, lo, min(lo+grain, n))
+		}
 		return
 	}
 	j := &job{n: n, grain: grain, body: body, done: make(chan struct{})}
