@@ -47,6 +47,13 @@
 // the nearest cache; the accumulators are carried from chunk to chunk in the
 // destination.
 //
+// One or two columns, as in decoding, do without a tile: the levels are
+// multiplied in the order of the file, and the few integer sums of each row and
+// group, which are exact in any order, are then brought into the row's lane.
+// The float operations are the same. Eight blocks of 18, 20 or 34 bytes are
+// taken together, since 16-byte loads that straddle cache lines halve the rate
+// at which memory is read.
+//
 // # Kernel sets
 //
 // "avx512" needs AVX-512 F, BW, DQ, VL and VNNI; "avx2" needs AVX2, FMA and
