@@ -132,6 +132,11 @@ type Routing struct {
 	// Bias [1, experts], if any, is added to the gate's values for choosing
 	// only (DeepSeek-V3, "auxiliary-loss-free load balancing").
 	Bias Matrix
+	// Groups cuts the experts into runs of equal length, of which the
+	// GroupsUsed best are chosen from; 0: no groups (DeepSeek-V2,
+	// "device-limited routing"). A group is as good as the sum of its GroupTop
+	// largest values.
+	Groups, GroupsUsed, GroupTop int
 	// Normalize divides the weights of the chosen by their sum.
 	Normalize bool
 	// Scale multiplies the weights in the end.

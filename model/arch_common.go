@@ -109,7 +109,7 @@ func yarnMagnitude(factor float64) float64 {
 // experts reads a mixture of experts with softmax gating, whose weights are
 // normalized over the chosen.
 func (k *keys) experts() Experts {
-	return Experts{
+	e := Experts{
 		Count:  k.integerOr("expert_count", 0),
 		Used:   k.integerOr("expert_used_count", 0),
 		Hidden: k.integerOr("expert_feed_forward_length", k.perLayer("feed_forward_length", 1, 0)[0]),
@@ -120,6 +120,10 @@ func (k *keys) experts() Experts {
 			Scale:     float32(k.expertScale()),
 		},
 	}
+	if n := k.integerOr("expert_group_count", 0); n > 1 {
+		e.Routing.Groups, e.Routing.GroupsUsed, e.Routing.GroupTop = n, k.integer("expert_group_used_count"), 2
+	}
+	return e
 }
 
 func (k *keys) expertScale() float64 {

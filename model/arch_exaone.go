@@ -29,3 +29,16 @@ func exaone4(k *keys, o describeOptions) *Spec {
 	}
 	return s
 }
+
+// exaoneMoE describes K-EXAONE ("K-EXAONE Technical Report"): windows as in
+// EXAONE 4 with norms before branches, and a shared expert.
+func exaoneMoE(k *keys, o describeOptions) *Spec {
+	k.require("expert_count")
+	k.require("expert_gating_func")
+	s := exaone(k, o)
+	s.each(func(_ int, l *Layer) { l.Attention.QKNorm, l.Attention.Rope = QKPerHead, NoRope })
+	s.windows(k.integer("attention.sliding_window"), k.windowed(len(s.Layers), 4), 0)
+	s.sharedMixture(k, k.integerOr("expert_shared_feed_forward_length", k.integer("expert_feed_forward_length")))
+	s.biasedExperts(o)
+	return s
+}

@@ -12,3 +12,8 @@ func glm4(k *keys, _ describeOptions) *Spec {
 	s.each(func(_ int, l *Layer) { l.Norms = NormBoth })
 	return s
 }
+
+// chatGLM describes ChatGLM3 and GLM-4 9B (Zeng et al., "ChatGLM: A Family of
+// Large Language Models"): RoPE over a part of each head, biases on queries,
+// keys and values.
+func chatGLM(k *keys, _ describeOptions) *Spec { return transformer(k) }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"math"
 
 	"gorun/compute"
 )
@@ -88,5 +89,16 @@ func baichuan(k *keys, _ describeOptions) *Spec {
 	if len(s.Layers) == 40 {
 		k.fail(errors.New("the 13B models use ALiBi, which gorun does not compute"))
 	}
+	return s
+}
+
+// miniCPM describes MiniCPM 1 and 2 (Hu et al.): Llama with multipliers, which
+// old files do not have.
+func miniCPM(k *keys, o describeOptions) *Spec {
+	s := llama(k, o)
+	s.longRope(o)
+	s.EmbedScale = float32(k.floatOr("embedding_scale", 12))
+	s.ResidualScale = float32(k.floatOr("residual_scale", 1.4/math.Sqrt(float64(max(len(s.Layers), 1)))))
+	s.LogitScale = float32(1 / k.floatOr("logit_scale", float64(s.Width)/256))
 	return s
 }

@@ -154,6 +154,11 @@ func deepseek2(k *keys, o describeOptions) *Spec {
 		s.moe(func(_ int, e *Experts) { e.Routing.Normalize = false })
 	}
 	s.biasedExperts(o)
+	s.moe(func(_ int, e *Experts) {
+		if !e.Bias { // V2 rates groups by their best expert
+			e.Routing.GroupTop = min(e.Routing.GroupTop, 1)
+		}
+	})
 	if k.integerOr("expert_shared_count", 0) > 0 {
 		s.sharedExpert(k.integer("expert_shared_count")*k.integer("expert_feed_forward_length"), false)
 	}

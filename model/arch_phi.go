@@ -8,18 +8,21 @@ import "gorun/compute"
 func phi3(k *keys, o describeOptions) *Spec {
 	s := transformer(k)
 	s.halves()
-	if len(s.Ropes) > 0 {
-		context := o.Context
-		if context == 0 {
-			context = s.TrainedContext
-		}
-		factors := "rope_factors_short.weight"
-		if context > s.Ropes[0].Scaling.OriginalContext {
-			factors = "rope_factors_long.weight"
-		}
-		s.ropeFactors(o, factors)
-	}
+	s.longRope(o)
 	return s
+}
+
+// longRope uses one of two sets of RoPE factors, if the file has them.
+func (s *Spec) longRope(o describeOptions) {
+	context := o.Context
+	if context == 0 {
+		context = s.TrainedContext
+	}
+	factors := "rope_factors_short.weight"
+	if len(s.Ropes) > 0 && context > s.Ropes[0].Scaling.OriginalContext {
+		factors = "rope_factors_long.weight"
+	}
+	s.ropeFactors(o, factors)
 }
 
 // phi2 describes Phi-1, 1.5 and 2 (Microsoft): branches side by side, RoPE

@@ -8,6 +8,7 @@ func init() {
 		direct{"gpt2", makeGPT2, gptDirect(gpt{activation: tanhGELU}), map[string]change{
 			"positions": fill("position_embd.weight", 0), "norm bias": dropTensor("ffn_norm.bias"), "bias": dropTensor("attn_qkv.bias"),
 		}},
+		direct{"starcoder", makeStarCoder, gptDirect(gpt{activation: tanhGELU}), map[string]change{"positions": fill("position_embd.weight", 0)}},
 		direct{"gptneox", makeNeoX, gptDirect(gpt{activation: erfGELU, rope: 4, parallel: true}), map[string]change{
 			"parallel": set("use_parallel_residual", gguf.Bool(false)), "part of a head": drop("rope.dimension_count"),
 		}},
@@ -29,6 +30,14 @@ func makeGPT(m *tiny) {
 func makeGPT2(m *tiny) {
 	makeGPT(m)
 	m.drop("output.weight")
+	m.vector("position_embd.weight", m.width, 256)
+}
+
+// makeStarCoder has one KV head for all.
+func makeStarCoder(m *tiny) {
+	m.kvHeads = 1
+	m.set("attention.head_count_kv", 1)
+	makeGPT(m)
 	m.vector("position_embd.weight", m.width, 256)
 }
 

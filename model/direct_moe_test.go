@@ -27,6 +27,15 @@ func init() {
 		direct{"bailingmoe", makeBailing, bailingDirect, map[string]change{
 			"shared expert": fill("ffn_down_shexp.weight", 0), "weights scale": drop("expert_weights_scale"),
 		}},
+		direct{"deepseek", makeBailing, bailingDirect, map[string]change{"shared expert": fill("ffn_down_shexp.weight", 0)}},
+		direct{"qwen3vlmoe", makeQwen3VLMoE, qwen3VLMoEDirect, map[string]change{"query norm": fill("attn_q_norm.weight", 3)}},
+		direct{"bailingmoe2", makeBailing2, bailing2Direct, map[string]change{
+			"shared expert": fill("ffn_down_shexp.weight", 0), "groups": drop("expert_group_count"), "choice bias": fill("exp_probs_b.bias", 0),
+		}},
+		direct{"exaone-moe", makeExaoneMoE, exaoneMoEDirect, map[string]change{
+			"window": set("attention.sliding_window", gguf.Uint32(100)), "shared expert": fill("ffn_down_shexp.weight", 0), "RoPE factors": dropTensor("rope_freqs.weight"),
+			"pattern": set("attention.sliding_window_pattern", gguf.Uint32(3)), "weights norm": drop("expert_weights_norm"),
+		}},
 		direct{"dots1", makeDots1, dots1Direct, map[string]change{
 			"shared expert": fill("ffn_down_shexp.weight", 0), "weights norm": drop("expert_weights_norm"), "choice bias": fill("exp_probs_b.bias", 0),
 			"gating": set("expert_gating_func", one), "dense layer": fill("ffn_down.weight", 0), "query norm": fill("attn_q_norm.weight", 3),
@@ -162,14 +171,76 @@ func makeDots1(m *tiny) {
 }
 
 func dots1Direct(m *tiny, tokens []int32) rows {
-	o := turn{dims: m.dim, halves: true}
-	block := denseFirst(func(p part, x rows) rows { return p.experts(x, biasedSigmoids) })
+	return m.qwen3(tokens, denseFirst(func(p part, x rows) rows { return p.experts(x, biasedSigmoids) }))
+}
+
+func makeQwen3VLMoE(m *tiny) {
+	makeQwen3VL(m)
+	makeExperts(m, 0)
+}
+
+func qwen3VLMoEDirect(m *tiny, tokens []int32) rows {
+	return m.qwen3(tokens, func(p part, x rows) rows { return p.experts(x, softmaxes) })
+}
+
+// makeBailing2 has three groups of two experts, of which one is chosen from.
+func makeBailing2(m *tiny) {
+	makeDots1(m)
+	m.fused()
+	m.set("expert_weights_scale", 2.5)
+	m.set("expert_group_count", 3)
+	m.set("expert_group_used_count", 1)
+}
+
+func bailing2Direct(m *tiny, tokens []int32) rows {
+	return m.qwen3(tokens, denseFirst(func(p part, x rows) rows { return p.experts(x, bestGroup).scaled(2.5) }))
+}
+
+// bestGroup chooses from the pair of experts with the largest sum.
+func bestGroup(p part, logits []float64) (choice, weight []float64) {
+	choice, weight = biasedSigmoids(p, logits)
+	best := 0
+	for g := range tinyExperts / 2 {
+		if choice[2*g]+choice[2*g+1] > choice[2*best]+choice[2*best+1] {
+			best = g
+		}
+	}
+	for i := range choice {
+		if i/2 != best {
+			choice[i] = math.Inf(-1)
+		}
+	}
+	return choice, weight
+}
+
+// makeExaoneMoE has windows in three layers of four.
+func makeExaoneMoE(m *tiny) {
+	makeFactors(m)
+	makeHeadNorms(m)
+	m.set("leading_dense_block_count", 1)
+	makeExperts(m, 1)
+	makeShared(m, 1, m.hidden/2)
+	makeChoiceBias(m, 1)
+	m.set("expert_gating_func", 2)
+	m.set("expert_weights_norm", true)
+	m.set("expert_weights_scale", 2.5)
+	m.set("attention.sliding_window", 8)
+	m.set("attention.sliding_window_pattern", 4)
+}
+
+func exaoneMoEDirect(m *tiny, tokens []int32) rows {
+	o := turn{dims: m.dim, halves: true, factors: m.model().tensor("rope_freqs.weight")}
+	block := denseFirst(func(p part, x rows) rows { return p.experts(x, biasedSigmoids).scaled(2.5) })
 	x := m.embed(tokens)
 	for i := range m.layers {
 		l := m.layer(i)
 		q, k, v := l.qkv(l.rms("attn_norm", x))
-		q, k = m.rope(l.rmsHeads("attn_q_norm", q), o), m.rope(l.rmsHeads("attn_k_norm", k), o)
-		x = x.plus(l.linear("attn_output", m.attention(q, k, v, causal, m.scale())))
+		q, k = l.rmsHeads("attn_q_norm", q), l.rmsHeads("attn_k_norm", k)
+		may := sees(causal)
+		if i%4 != 3 {
+			q, k, may = m.rope(q, o), m.rope(k, o), within(8)
+		}
+		x = x.plus(l.linear("attn_output", m.attention(q, k, v, may, m.scale())))
 		x = x.plus(block(l, l.rms("ffn_norm", x)))
 	}
 	return m.logits(m.model().rms("output_norm", x))

@@ -25,6 +25,15 @@ var architectures = map[string]architecture{
 	"arcee":         arcee,
 	"baichuan":      baichuan,
 	"bailingmoe":    bailingMoE,
+	"bailingmoe2":   bailingMoE2,
+	"chatglm":       chatGLM,
+	"deepseek":      deepseek,
+	"exaone-moe":    exaoneMoE,
+	"minicpm":       miniCPM,
+	"qwen2vl":       qwen2,
+	"qwen3vl":       qwen3,
+	"qwen3vlmoe":    qwen3moe,
+	"starcoder":     gpt2,
 	"bert":          bert,
 	"cohere2":       cohere2,
 	"command-r":     commandR,
@@ -126,6 +135,8 @@ func (s *Spec) check() error {
 		}
 		if e := l.FFN.Experts; e.Count > 0 && (e.Used <= 0 || e.Used > e.Count || e.Hidden <= 0) {
 			return fmt.Errorf("layer %d: %d of %d experts of %d", i, e.Used, e.Count, e.Hidden)
+		} else if r := e.Routing; r.Groups > 0 && (e.Count%r.Groups != 0 || r.GroupsUsed <= 0 || r.GroupsUsed > r.Groups || e.Count/r.Groups*r.GroupsUsed < e.Used) {
+			return fmt.Errorf("layer %d: %d of %d experts in %d of %d groups", i, e.Used, e.Count, r.GroupsUsed, r.Groups)
 		} else if e.Count == 0 && l.FFN.Hidden <= 0 {
 			return fmt.Errorf("layer %d: a feed-forward block of %d", i, l.FFN.Hidden)
 		}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 
 	"gorun/compute"
 )
@@ -9,6 +10,8 @@ import (
 func (s *stream) Route(ids compute.Span, weights, logits compute.Matrix, p compute.Routing) {
 	require(0 < p.Used && p.Used <= logits.Cols && weights.Cols == p.Used && weights.Rows == logits.Rows &&
 		ids.N == 4*int64(logits.Rows)*int64(p.Used), "Route %dx%d to %d of them", logits.Rows, logits.Cols, p.Used)
+	require(p.Groups == 0 || logits.Cols%p.Groups == 0 && 0 < p.GroupsUsed && p.GroupsUsed <= p.Groups && p.GroupTop > 0,
+		"Route to %d of %d groups of %d experts", p.GroupsUsed, p.Groups, logits.Cols)
 	list := int32s(ids)
 	s.parallel(logits.Rows, func(_, lo, hi int) {
 		values := make([]float64, logits.Cols)
@@ -33,11 +36,16 @@ func route(ids []int32, weights, logits []float32, values []float64, p compute.R
 	default:
 		panic("cpu: unknown gating")
 	}
-	var bias []float32
+	choice := slices.Clone(values)
 	if !p.Bias.IsZero() {
-		bias = row(p.Bias, 0)
+		for i, b := range row(p.Bias, 0) {
+			choice[i] += float64(b)
+		}
 	}
-	choose(ids, values, bias)
+	if p.Groups > 0 {
+		chooseGroups(choice, p)
+	}
+	choose(ids, choice)
 
 	chosen := make([]float64, len(ids))
 	for k, id := range ids {
@@ -63,19 +71,35 @@ func route(ids []int32, weights, logits []float32, values []float64, p compute.R
 // normal float16, as reference implementations have it.
 const minimumWeight = 6.103515625e-5
 
+// chooseGroups rules out the values of all groups but the best.
+func chooseGroups(values []float64, p compute.Routing) {
+	size := len(values) / p.Groups
+	scores, best := make([]float64, p.Groups), make([]int32, p.GroupsUsed)
+	top := make([]int32, min(p.GroupTop, size))
+	for g := range scores {
+		group := values[g*size:][:size]
+		choose(top, group)
+		for _, i := range top {
+			scores[g] += group[i]
+		}
+	}
+	choose(best, scores)
+	for g := range scores {
+		if !slices.Contains(best, int32(g)) {
+			for i := range values[g*size:][:size] {
+				values[g*size+i] = math.Inf(-1)
+			}
+		}
+	}
+}
+
 // choose lists the len(ids) largest values, the largest first; of equal ones
 // the lower number is first.
-func choose(ids []int32, values []float64, bias []float32) {
-	score := func(i int) float64 {
-		if bias == nil {
-			return values[i]
-		}
-		return values[i] + float64(bias[i])
-	}
+func choose(ids []int32, values []float64) {
 	n := 0
 	for i := range values {
 		at := n
-		for at > 0 && score(i) > score(int(ids[at-1])) {
+		for at > 0 && values[i] > values[ids[at-1]] {
 			at--
 		}
 		if at == len(ids) {
