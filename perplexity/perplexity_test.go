@@ -137,17 +137,31 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// TestPublishedFigure computes a figure that llama-perplexity printed.
-func TestPublishedFigure(t *testing.T) {
-	const file, want = "stories260K-wide256-dense-F16.gguf", 3.7926
+// TestPublishedFigures computes figures that llama-perplexity printed, on the
+// fast path; both round activations, each in its way.
+func TestPublishedFigures(t *testing.T) {
 	text, err := os.ReadFile("../../shared/data/text/tinystories-ascii-330k.txt")
 	if err != nil {
 		t.Skip("no texts in ../shared/data/text")
 	}
 	if testing.Short() {
-		t.Skip("takes a quarter of a minute; run without -short")
+		t.Skip("takes some seconds for each model; run without -short")
 	}
-	m, err := model.Open(context.Background(), "../../shared/data/models/"+file, model.Options{Context: 256})
+	for file, c := range map[string]struct{ want, within float64 }{
+		"F16": {3.7926, 0.0005}, "Q4_K_M": {4.0180, 0.005}, "IQ4_XS": {4.0603, 0.005}, "IQ3_S": {6.0974, 0.02},
+	} {
+		t.Run(file, func(t *testing.T) {
+			loss := figure(t, "../../shared/data/models/stories260K-wide256-dense-"+file+".gguf", string(text))
+			if got, e := loss.Perplexity(); !(math.Abs(got-c.want) <= c.within*c.want) || loss.N() != 64*127 || !(e > 0 && e < 0.03*got) {
+				t.Errorf("perplexity %.4f ± %.4f over %d predictions, want %.4f", got, e, loss.N(), c.want)
+			}
+		})
+	}
+}
+
+// figure is the loss over the first 64 chunks of 256 tokens.
+func figure(t *testing.T, path, text string) *Mean {
+	m, err := model.Open(context.Background(), path, model.Options{Context: 256})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +170,11 @@ func TestPublishedFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Cut(tok, string(text), 256, 64)
+	c, err := Cut(tok, text, 256, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var loss Mean
+	loss := &Mean{}
 	err = Run(context.Background(), m, c, func(_, _ int, logits []float32, next int32) error {
 		loss.Add(LogLoss(logits, next))
 		return nil
@@ -168,9 +182,7 @@ func TestPublishedFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, e := loss.Perplexity(); math.Abs(got-want) > 0.0005*want || loss.N() != 64*127 || math.Abs(e-0.07264) > 0.0005 {
-		t.Errorf("perplexity %.4f ± %.4f over %d predictions, want %.4f", got, e, loss.N(), want)
-	}
+	return loss
 }
 
 func TestCut(t *testing.T) {
