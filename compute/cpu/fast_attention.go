@@ -189,7 +189,7 @@ func (c *attention) headsAtOnce(count, steps int) int {
 
 // leastWork is the number of multiply-adds that it takes to make waking a
 // thread worth the while.
-const leastWork = 1 << 18
+const leastWork = 1 << 20
 
 // tasksAtOnce is how many tasks a thread claims.
 func (c *attention) tasksAtOnce() int {

@@ -6,21 +6,23 @@
 
 // func avx2DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2DotsF324(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsF324(SB), NOSPLIT, $528-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
-	SHLQ $0x06, SI
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ kStride+80(FP), DI
-	LEAQ (DI)(DI*2), R8
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
-	MOVQ   q_base+32(FP), R9
-	MOVQ   CX, R10
+rows0:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -29,37 +31,37 @@ keys:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+88(FP), R10
 
-row0Half0:
-	VMOVUPS     (R9), Y8
-	VMOVUPS     (R9)(SI*1), Y9
-	VMOVUPS     (R10), Y10
+rows0Half0:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(BX*1), Y9
+	VMOVUPS     (R9), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (R10)(DI*1), Y10
+	VMOVUPS     (R9)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R10)(DI*2), Y10
+	VMOVUPS     (R9)(SI*2), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (R10)(R8*1), Y10
+	VMOVUPS     (R9)(DI*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x40, R10
-	SUBQ        $0x01, R11
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
-	MOVQ        q_base+32(FP), R9
-	MOVQ        CX, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x01, R10
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
+	MOVQ        q_base+32(FP), R8
+	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
 	VXORPS      Y1, Y1, Y1
 	VXORPS      Y2, Y2, Y2
@@ -68,35 +70,35 @@ row0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R11
+	MOVQ        vectors+88(FP), R10
 
-row0Half1:
-	VMOVUPS      32(R9), Y8
-	VMOVUPS      32(R9)(SI*1), Y9
-	VMOVUPS      32(R10), Y10
+rows0Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      32(R8)(BX*1), Y9
+	VMOVUPS      32(R9), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      32(R10)(DI*1), Y10
+	VMOVUPS      32(R9)(SI*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VMOVUPS      32(R10)(DI*2), Y10
+	VMOVUPS      32(R9)(SI*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R10)(R8*1), Y10
+	VMOVUPS      32(R9)(DI*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x00000040, R9
-	ADDQ         $0x40, R10
-	SUBQ         $0x01, R11
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x40, R9
+	SUBQ         $0x01, R10
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -122,49 +124,68 @@ row0Half1:
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
-	MOVQ         q_base+32(FP), R9
-	LEAQ         (R9)(SI*2), R9
-	MOVQ         CX, R10
-	VXORPS       Y0, Y0, Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R11
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, (SP)
+	JNZ          rows0
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         k_base+56(FP), CX
+	MOVQ         stride+24(FP), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         vectors+88(FP), BX
+	SHLQ         $0x06, BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         kStride+80(FP), SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (AX)(DX*2), AX
+	MOVQ         keys+96(FP), R8
+	MOVQ         R8, 264(SP)
 
-row2Half0:
-	VMOVUPS     (R9), Y8
-	VMOVUPS     (R9)(SI*1), Y9
-	VMOVUPS     (R10), Y10
+rows2:
+	MOVQ   q_base+32(FP), R8
+	LEAQ   (R8)(BX*2), R8
+	MOVQ   CX, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   vectors+88(FP), R10
+
+rows2Half0:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(BX*1), Y9
+	VMOVUPS     (R9), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (R10)(DI*1), Y10
+	VMOVUPS     (R9)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R10)(DI*2), Y10
+	VMOVUPS     (R9)(SI*2), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (R10)(R8*1), Y10
+	VMOVUPS     (R9)(DI*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x40, R10
-	SUBQ        $0x01, R11
-	JNZ         row2Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
-	MOVQ        q_base+32(FP), R9
-	LEAQ        (R9)(SI*2), R9
-	MOVQ        CX, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x01, R10
+	JNZ         rows2Half0
+	VMOVUPS     Y0, 272(SP)
+	VMOVUPS     Y1, 304(SP)
+	VMOVUPS     Y2, 336(SP)
+	VMOVUPS     Y3, 368(SP)
+	VMOVUPS     Y4, 400(SP)
+	VMOVUPS     Y5, 432(SP)
+	VMOVUPS     Y6, 464(SP)
+	VMOVUPS     Y7, 496(SP)
+	MOVQ        q_base+32(FP), R8
+	LEAQ        (R8)(BX*2), R8
+	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
 	VXORPS      Y1, Y1, Y1
 	VXORPS      Y2, Y2, Y2
@@ -173,35 +194,35 @@ row2Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R11
+	MOVQ        vectors+88(FP), R10
 
-row2Half1:
-	VMOVUPS      32(R9), Y8
-	VMOVUPS      32(R9)(SI*1), Y9
-	VMOVUPS      32(R10), Y10
+rows2Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      32(R8)(BX*1), Y9
+	VMOVUPS      32(R9), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      32(R10)(DI*1), Y10
+	VMOVUPS      32(R9)(SI*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VMOVUPS      32(R10)(DI*2), Y10
+	VMOVUPS      32(R9)(SI*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R10)(R8*1), Y10
+	VMOVUPS      32(R9)(DI*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x00000040, R9
-	ADDQ         $0x40, R10
-	SUBQ         $0x01, R11
-	JNZ          row2Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x40, R9
+	SUBQ         $0x01, R10
+	JNZ          rows2Half1
+	VADDPS       272(SP), Y0, Y0
+	VADDPS       304(SP), Y1, Y1
+	VADDPS       336(SP), Y2, Y2
+	VADDPS       368(SP), Y3, Y3
+	VADDPS       400(SP), Y4, Y4
+	VADDPS       432(SP), Y5, Y5
+	VADDPS       464(SP), Y6, Y6
+	VADDPS       496(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -225,12 +246,12 @@ row2Half1:
 	VADDPS       Y0, Y1, Y1
 	VBROADCASTSS scale+104(FP), Y0
 	VMULPS       Y0, Y1, Y1
-	VEXTRACTF128 $0x00, Y1, (AX)(DX*2)
-	VEXTRACTF128 $0x01, Y1, (AX)(BX*1)
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
-	LEAQ         (CX)(DI*4), CX
-	SUBQ         $0x04, keys+96(FP)
-	JNZ          keys
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, 264(SP)
+	JNZ          rows2
 	VZEROUPPER
 	RET
 
@@ -301,7 +322,7 @@ endRows0Run1:
 
 // func avx2DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2DotsF322(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsF322(SB), NOSPLIT, $264-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -312,8 +333,10 @@ TEXT ·avx2DotsF322(SB), NOSPLIT, $256-108
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
 	VXORPS Y0, Y0, Y0
@@ -326,7 +349,7 @@ keys:
 	VXORPS Y7, Y7, Y7
 	MOVQ   vectors+88(FP), R10
 
-row0Half0:
+rows0Half0:
 	VMOVUPS     (R8), Y8
 	VMOVUPS     (R8)(BX*1), Y9
 	VMOVUPS     (R9), Y10
@@ -344,15 +367,15 @@ row0Half0:
 	ADDQ        $0x00000040, R8
 	ADDQ        $0x40, R9
 	SUBQ        $0x01, R10
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
 	MOVQ        q_base+32(FP), R8
 	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
@@ -365,7 +388,7 @@ row0Half0:
 	VXORPS      Y7, Y7, Y7
 	MOVQ        vectors+88(FP), R10
 
-row0Half1:
+rows0Half1:
 	VMOVUPS      32(R8), Y8
 	VMOVUPS      32(R8)(BX*1), Y9
 	VMOVUPS      32(R9), Y10
@@ -383,15 +406,15 @@ row0Half1:
 	ADDQ         $0x00000040, R8
 	ADDQ         $0x40, R9
 	SUBQ         $0x01, R10
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -419,8 +442,8 @@ row0Half1:
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
 	LEAQ         (CX)(SI*4), CX
-	SUBQ         $0x04, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x04, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -526,7 +549,7 @@ endRows0Run1:
 
 // func avx2DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2DotsF321(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsF321(SB), NOSPLIT, $264-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -537,8 +560,10 @@ TEXT ·avx2DotsF321(SB), NOSPLIT, $256-108
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
+	MOVQ keys+96(FP), SI
+	MOVQ SI, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), SI
 	MOVQ   CX, DI
 	LEAQ   (DI)(DX*4), R8
@@ -552,7 +577,7 @@ keys:
 	VXORPS Y7, Y7, Y7
 	MOVQ   vectors+88(FP), R9
 
-row0Half0:
+rows0Half0:
 	VMOVUPS     (SI), Y8
 	VMOVUPS     (DI), Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -574,15 +599,15 @@ row0Half0:
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x01, R9
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
 	MOVQ        q_base+32(FP), SI
 	MOVQ        CX, DI
 	LEAQ        (DI)(DX*4), R8
@@ -596,7 +621,7 @@ row0Half0:
 	VXORPS      Y7, Y7, Y7
 	MOVQ        vectors+88(FP), R9
 
-row0Half1:
+rows0Half1:
 	VMOVUPS      32(SI), Y8
 	VMOVUPS      32(DI), Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -618,15 +643,15 @@ row0Half1:
 	ADDQ         $0x40, DI
 	ADDQ         $0x40, R8
 	SUBQ         $0x01, R9
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -654,8 +679,8 @@ row0Half1:
 	ADDQ         $0x20, AX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x08, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x08, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -826,21 +851,23 @@ block:
 
 // func avx2DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2DotsF164(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsF164(SB), NOSPLIT, $528-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
-	SHLQ $0x06, SI
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ kStride+80(FP), DI
-	LEAQ (DI)(DI*2), R8
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
-	MOVQ   q_base+32(FP), R9
-	MOVQ   CX, R10
+rows0:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -849,44 +876,44 @@ keys:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, DI, R11
-	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R12
+	IMUL3Q $0x20, SI, R10
+	LEAQ   (R9)(R10*1), R10
+	MOVQ   vectors+88(FP), R11
 
-row0Half0:
-	VMOVUPS     (R9), Y8
-	VMOVUPS     (R9)(SI*1), Y9
-	PREFETCHT1  (R11)
-	VCVTPH2PS   (R10), Y10
+rows0Half0:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(BX*1), Y9
+	PREFETCHT1  (R10)
+	VCVTPH2PS   (R9), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	PREFETCHT1  (R11)(DI*1)
-	VCVTPH2PS   (R10)(DI*1), Y10
+	PREFETCHT1  (R10)(SI*1)
+	VCVTPH2PS   (R9)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	PREFETCHT1  (R11)(DI*2)
-	VCVTPH2PS   (R10)(DI*2), Y10
+	PREFETCHT1  (R10)(SI*2)
+	VCVTPH2PS   (R9)(SI*2), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	PREFETCHT1  (R11)(R8*1)
-	VCVTPH2PS   (R10)(R8*1), Y10
+	PREFETCHT1  (R10)(DI*1)
+	VCVTPH2PS   (R9)(DI*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x20, R11
+	ADDQ        $0x00000040, R8
 	ADDQ        $0x20, R10
-	SUBQ        $0x01, R12
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
-	MOVQ        q_base+32(FP), R9
-	MOVQ        CX, R10
+	ADDQ        $0x20, R9
+	SUBQ        $0x01, R11
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
+	MOVQ        q_base+32(FP), R8
+	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
 	VXORPS      Y1, Y1, Y1
 	VXORPS      Y2, Y2, Y2
@@ -895,35 +922,35 @@ row0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R11
+	MOVQ        vectors+88(FP), R10
 
-row0Half1:
-	VMOVUPS      32(R9), Y8
-	VMOVUPS      32(R9)(SI*1), Y9
-	VCVTPH2PS    16(R10), Y10
+rows0Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      32(R8)(BX*1), Y9
+	VCVTPH2PS    16(R9), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VCVTPH2PS    16(R10)(DI*1), Y10
+	VCVTPH2PS    16(R9)(SI*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VCVTPH2PS    16(R10)(DI*2), Y10
+	VCVTPH2PS    16(R9)(SI*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VCVTPH2PS    16(R10)(R8*1), Y10
+	VCVTPH2PS    16(R9)(DI*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x00000040, R9
-	ADDQ         $0x20, R10
-	SUBQ         $0x01, R11
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x20, R9
+	SUBQ         $0x01, R10
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -949,49 +976,68 @@ row0Half1:
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
-	MOVQ         q_base+32(FP), R9
-	LEAQ         (R9)(SI*2), R9
-	MOVQ         CX, R10
-	VXORPS       Y0, Y0, Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R11
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, (SP)
+	JNZ          rows0
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         k_base+56(FP), CX
+	MOVQ         stride+24(FP), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         vectors+88(FP), BX
+	SHLQ         $0x06, BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         kStride+80(FP), SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (AX)(DX*2), AX
+	MOVQ         keys+96(FP), R8
+	MOVQ         R8, 264(SP)
 
-row2Half0:
-	VMOVUPS     (R9), Y8
-	VMOVUPS     (R9)(SI*1), Y9
-	VCVTPH2PS   (R10), Y10
+rows2:
+	MOVQ   q_base+32(FP), R8
+	LEAQ   (R8)(BX*2), R8
+	MOVQ   CX, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   vectors+88(FP), R10
+
+rows2Half0:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(BX*1), Y9
+	VCVTPH2PS   (R9), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VCVTPH2PS   (R10)(DI*1), Y10
+	VCVTPH2PS   (R9)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VCVTPH2PS   (R10)(DI*2), Y10
+	VCVTPH2PS   (R9)(SI*2), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VCVTPH2PS   (R10)(R8*1), Y10
+	VCVTPH2PS   (R9)(DI*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x20, R10
-	SUBQ        $0x01, R11
-	JNZ         row2Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
-	MOVQ        q_base+32(FP), R9
-	LEAQ        (R9)(SI*2), R9
-	MOVQ        CX, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x20, R9
+	SUBQ        $0x01, R10
+	JNZ         rows2Half0
+	VMOVUPS     Y0, 272(SP)
+	VMOVUPS     Y1, 304(SP)
+	VMOVUPS     Y2, 336(SP)
+	VMOVUPS     Y3, 368(SP)
+	VMOVUPS     Y4, 400(SP)
+	VMOVUPS     Y5, 432(SP)
+	VMOVUPS     Y6, 464(SP)
+	VMOVUPS     Y7, 496(SP)
+	MOVQ        q_base+32(FP), R8
+	LEAQ        (R8)(BX*2), R8
+	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
 	VXORPS      Y1, Y1, Y1
 	VXORPS      Y2, Y2, Y2
@@ -1000,35 +1046,35 @@ row2Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R11
+	MOVQ        vectors+88(FP), R10
 
-row2Half1:
-	VMOVUPS      32(R9), Y8
-	VMOVUPS      32(R9)(SI*1), Y9
-	VCVTPH2PS    16(R10), Y10
+rows2Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      32(R8)(BX*1), Y9
+	VCVTPH2PS    16(R9), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VCVTPH2PS    16(R10)(DI*1), Y10
+	VCVTPH2PS    16(R9)(SI*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VCVTPH2PS    16(R10)(DI*2), Y10
+	VCVTPH2PS    16(R9)(SI*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VCVTPH2PS    16(R10)(R8*1), Y10
+	VCVTPH2PS    16(R9)(DI*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x00000040, R9
-	ADDQ         $0x20, R10
-	SUBQ         $0x01, R11
-	JNZ          row2Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x20, R9
+	SUBQ         $0x01, R10
+	JNZ          rows2Half1
+	VADDPS       272(SP), Y0, Y0
+	VADDPS       304(SP), Y1, Y1
+	VADDPS       336(SP), Y2, Y2
+	VADDPS       368(SP), Y3, Y3
+	VADDPS       400(SP), Y4, Y4
+	VADDPS       432(SP), Y5, Y5
+	VADDPS       464(SP), Y6, Y6
+	VADDPS       496(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -1052,12 +1098,12 @@ row2Half1:
 	VADDPS       Y0, Y1, Y1
 	VBROADCASTSS scale+104(FP), Y0
 	VMULPS       Y0, Y1, Y1
-	VEXTRACTF128 $0x00, Y1, (AX)(DX*2)
-	VEXTRACTF128 $0x01, Y1, (AX)(BX*1)
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
-	LEAQ         (CX)(DI*4), CX
-	SUBQ         $0x04, keys+96(FP)
-	JNZ          keys
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, 264(SP)
+	JNZ          rows2
 	VZEROUPPER
 	RET
 
@@ -1132,7 +1178,7 @@ endRows0Run1:
 
 // func avx2DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2DotsF162(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsF162(SB), NOSPLIT, $264-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -1143,8 +1189,10 @@ TEXT ·avx2DotsF162(SB), NOSPLIT, $256-108
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
 	VXORPS Y0, Y0, Y0
@@ -1159,7 +1207,7 @@ keys:
 	LEAQ   (R9)(R10*1), R10
 	MOVQ   vectors+88(FP), R11
 
-row0Half0:
+rows0Half0:
 	VMOVUPS     (R8), Y8
 	VMOVUPS     (R8)(BX*1), Y9
 	PREFETCHT1  (R10)
@@ -1182,15 +1230,15 @@ row0Half0:
 	ADDQ        $0x20, R10
 	ADDQ        $0x20, R9
 	SUBQ        $0x01, R11
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
 	MOVQ        q_base+32(FP), R8
 	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
@@ -1203,7 +1251,7 @@ row0Half0:
 	VXORPS      Y7, Y7, Y7
 	MOVQ        vectors+88(FP), R10
 
-row0Half1:
+rows0Half1:
 	VMOVUPS      32(R8), Y8
 	VMOVUPS      32(R8)(BX*1), Y9
 	VCVTPH2PS    16(R9), Y10
@@ -1221,15 +1269,15 @@ row0Half1:
 	ADDQ         $0x00000040, R8
 	ADDQ         $0x20, R9
 	SUBQ         $0x01, R10
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -1257,8 +1305,8 @@ row0Half1:
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
 	LEAQ         (CX)(SI*4), CX
-	SUBQ         $0x04, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x04, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -1372,7 +1420,7 @@ endRows0Run1:
 
 // func avx2DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2DotsF161(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsF161(SB), NOSPLIT, $264-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -1383,8 +1431,10 @@ TEXT ·avx2DotsF161(SB), NOSPLIT, $256-108
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
+	MOVQ keys+96(FP), SI
+	MOVQ SI, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), SI
 	MOVQ   CX, DI
 	LEAQ   (DI)(DX*4), R8
@@ -1401,7 +1451,7 @@ keys:
 	LEAQ   (R8)(R9*1), R9
 	MOVQ   vectors+88(FP), R11
 
-row0Half0:
+rows0Half0:
 	VMOVUPS     (SI), Y8
 	PREFETCHT1  (R10)
 	VCVTPH2PS   (DI), Y9
@@ -1433,15 +1483,15 @@ row0Half0:
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, R8
 	SUBQ        $0x01, R11
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
 	MOVQ        q_base+32(FP), SI
 	MOVQ        CX, DI
 	LEAQ        (DI)(DX*4), R8
@@ -1455,7 +1505,7 @@ row0Half0:
 	VXORPS      Y7, Y7, Y7
 	MOVQ        vectors+88(FP), R9
 
-row0Half1:
+rows0Half1:
 	VMOVUPS      32(SI), Y8
 	VCVTPH2PS    16(DI), Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -1477,15 +1527,15 @@ row0Half1:
 	ADDQ         $0x20, DI
 	ADDQ         $0x20, R8
 	SUBQ         $0x01, R9
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -1513,8 +1563,8 @@ row0Half1:
 	ADDQ         $0x20, AX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x08, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x08, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -1698,21 +1748,23 @@ block:
 
 // func avx2DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotsBF164(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsBF164(SB), NOSPLIT, $528-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
-	SHLQ $0x06, SI
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ kStride+80(FP), DI
-	LEAQ (DI)(DI*2), R8
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
-	MOVQ   q_base+32(FP), R9
-	MOVQ   CX, R10
+rows0:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1721,48 +1773,48 @@ keys:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, DI, R11
-	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R12
+	IMUL3Q $0x20, SI, R10
+	LEAQ   (R9)(R10*1), R10
+	MOVQ   vectors+88(FP), R11
 
-row0Half0:
-	VMOVUPS     (R9), Y8
-	VMOVUPS     (R9)(SI*1), Y9
-	PREFETCHT1  (R11)
-	VPMOVZXWD   (R10), Y10
+rows0Half0:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(BX*1), Y9
+	PREFETCHT1  (R10)
+	VPMOVZXWD   (R9), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	PREFETCHT1  (R11)(DI*1)
-	VPMOVZXWD   (R10)(DI*1), Y10
+	PREFETCHT1  (R10)(SI*1)
+	VPMOVZXWD   (R9)(SI*1), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	PREFETCHT1  (R11)(DI*2)
-	VPMOVZXWD   (R10)(DI*2), Y10
+	PREFETCHT1  (R10)(SI*2)
+	VPMOVZXWD   (R9)(SI*2), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	PREFETCHT1  (R11)(R8*1)
-	VPMOVZXWD   (R10)(R8*1), Y10
+	PREFETCHT1  (R10)(DI*1)
+	VPMOVZXWD   (R9)(DI*1), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x20, R11
+	ADDQ        $0x00000040, R8
 	ADDQ        $0x20, R10
-	SUBQ        $0x01, R12
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
-	MOVQ        q_base+32(FP), R9
-	MOVQ        CX, R10
+	ADDQ        $0x20, R9
+	SUBQ        $0x01, R11
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
+	MOVQ        q_base+32(FP), R8
+	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
 	VXORPS      Y1, Y1, Y1
 	VXORPS      Y2, Y2, Y2
@@ -1771,39 +1823,39 @@ row0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R11
+	MOVQ        vectors+88(FP), R10
 
-row0Half1:
-	VMOVUPS      32(R9), Y8
-	VMOVUPS      32(R9)(SI*1), Y9
-	VPMOVZXWD    16(R10), Y10
+rows0Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      32(R8)(BX*1), Y9
+	VPMOVZXWD    16(R9), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R10)(DI*1), Y10
+	VPMOVZXWD    16(R9)(SI*1), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    16(R10)(DI*2), Y10
+	VPMOVZXWD    16(R9)(SI*2), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    16(R10)(R8*1), Y10
+	VPMOVZXWD    16(R9)(DI*1), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x00000040, R9
-	ADDQ         $0x20, R10
-	SUBQ         $0x01, R11
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x20, R9
+	SUBQ         $0x01, R10
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -1829,53 +1881,72 @@ row0Half1:
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
-	MOVQ         q_base+32(FP), R9
-	LEAQ         (R9)(SI*2), R9
-	MOVQ         CX, R10
-	VXORPS       Y0, Y0, Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R11
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, (SP)
+	JNZ          rows0
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         k_base+56(FP), CX
+	MOVQ         stride+24(FP), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         vectors+88(FP), BX
+	SHLQ         $0x06, BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         kStride+80(FP), SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (AX)(DX*2), AX
+	MOVQ         keys+96(FP), R8
+	MOVQ         R8, 264(SP)
 
-row2Half0:
-	VMOVUPS     (R9), Y8
-	VMOVUPS     (R9)(SI*1), Y9
-	VPMOVZXWD   (R10), Y10
+rows2:
+	MOVQ   q_base+32(FP), R8
+	LEAQ   (R8)(BX*2), R8
+	MOVQ   CX, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   vectors+88(FP), R10
+
+rows2Half0:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(BX*1), Y9
+	VPMOVZXWD   (R9), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VPMOVZXWD   (R10)(DI*1), Y10
+	VPMOVZXWD   (R9)(SI*1), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VPMOVZXWD   (R10)(DI*2), Y10
+	VPMOVZXWD   (R9)(SI*2), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VPMOVZXWD   (R10)(R8*1), Y10
+	VPMOVZXWD   (R9)(DI*1), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x20, R10
-	SUBQ        $0x01, R11
-	JNZ         row2Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
-	MOVQ        q_base+32(FP), R9
-	LEAQ        (R9)(SI*2), R9
-	MOVQ        CX, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x20, R9
+	SUBQ        $0x01, R10
+	JNZ         rows2Half0
+	VMOVUPS     Y0, 272(SP)
+	VMOVUPS     Y1, 304(SP)
+	VMOVUPS     Y2, 336(SP)
+	VMOVUPS     Y3, 368(SP)
+	VMOVUPS     Y4, 400(SP)
+	VMOVUPS     Y5, 432(SP)
+	VMOVUPS     Y6, 464(SP)
+	VMOVUPS     Y7, 496(SP)
+	MOVQ        q_base+32(FP), R8
+	LEAQ        (R8)(BX*2), R8
+	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
 	VXORPS      Y1, Y1, Y1
 	VXORPS      Y2, Y2, Y2
@@ -1884,39 +1955,39 @@ row2Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R11
+	MOVQ        vectors+88(FP), R10
 
-row2Half1:
-	VMOVUPS      32(R9), Y8
-	VMOVUPS      32(R9)(SI*1), Y9
-	VPMOVZXWD    16(R10), Y10
+rows2Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      32(R8)(BX*1), Y9
+	VPMOVZXWD    16(R9), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R10)(DI*1), Y10
+	VPMOVZXWD    16(R9)(SI*1), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    16(R10)(DI*2), Y10
+	VPMOVZXWD    16(R9)(SI*2), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    16(R10)(R8*1), Y10
+	VPMOVZXWD    16(R9)(DI*1), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x00000040, R9
-	ADDQ         $0x20, R10
-	SUBQ         $0x01, R11
-	JNZ          row2Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x20, R9
+	SUBQ         $0x01, R10
+	JNZ          rows2Half1
+	VADDPS       272(SP), Y0, Y0
+	VADDPS       304(SP), Y1, Y1
+	VADDPS       336(SP), Y2, Y2
+	VADDPS       368(SP), Y3, Y3
+	VADDPS       400(SP), Y4, Y4
+	VADDPS       432(SP), Y5, Y5
+	VADDPS       464(SP), Y6, Y6
+	VADDPS       496(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -1940,12 +2011,12 @@ row2Half1:
 	VADDPS       Y0, Y1, Y1
 	VBROADCASTSS scale+104(FP), Y0
 	VMULPS       Y0, Y1, Y1
-	VEXTRACTF128 $0x00, Y1, (AX)(DX*2)
-	VEXTRACTF128 $0x01, Y1, (AX)(BX*1)
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
-	LEAQ         (CX)(DI*4), CX
-	SUBQ         $0x04, keys+96(FP)
-	JNZ          keys
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, 264(SP)
+	JNZ          rows2
 	VZEROUPPER
 	RET
 
@@ -2022,7 +2093,7 @@ endRows0Run1:
 
 // func avx2DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotsBF162(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsBF162(SB), NOSPLIT, $264-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -2033,8 +2104,10 @@ TEXT ·avx2DotsBF162(SB), NOSPLIT, $256-108
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
 	VXORPS Y0, Y0, Y0
@@ -2049,7 +2122,7 @@ keys:
 	LEAQ   (R9)(R10*1), R10
 	MOVQ   vectors+88(FP), R11
 
-row0Half0:
+rows0Half0:
 	VMOVUPS     (R8), Y8
 	VMOVUPS     (R8)(BX*1), Y9
 	PREFETCHT1  (R10)
@@ -2076,15 +2149,15 @@ row0Half0:
 	ADDQ        $0x20, R10
 	ADDQ        $0x20, R9
 	SUBQ        $0x01, R11
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
 	MOVQ        q_base+32(FP), R8
 	MOVQ        CX, R9
 	VXORPS      Y0, Y0, Y0
@@ -2097,7 +2170,7 @@ row0Half0:
 	VXORPS      Y7, Y7, Y7
 	MOVQ        vectors+88(FP), R10
 
-row0Half1:
+rows0Half1:
 	VMOVUPS      32(R8), Y8
 	VMOVUPS      32(R8)(BX*1), Y9
 	VPMOVZXWD    16(R9), Y10
@@ -2119,15 +2192,15 @@ row0Half1:
 	ADDQ         $0x00000040, R8
 	ADDQ         $0x20, R9
 	SUBQ         $0x01, R10
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -2155,8 +2228,8 @@ row0Half1:
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
 	LEAQ         (CX)(SI*4), CX
-	SUBQ         $0x04, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x04, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -2276,7 +2349,7 @@ endRows0Run1:
 
 // func avx2DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotsBF161(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsBF161(SB), NOSPLIT, $264-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -2287,8 +2360,10 @@ TEXT ·avx2DotsBF161(SB), NOSPLIT, $256-108
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
+	MOVQ keys+96(FP), SI
+	MOVQ SI, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), SI
 	MOVQ   CX, DI
 	LEAQ   (DI)(DX*4), R8
@@ -2305,7 +2380,7 @@ keys:
 	LEAQ   (R8)(R9*1), R9
 	MOVQ   vectors+88(FP), R11
 
-row0Half0:
+rows0Half0:
 	VMOVUPS     (SI), Y8
 	PREFETCHT1  (R10)
 	VPMOVZXWD   (DI), Y9
@@ -2345,15 +2420,15 @@ row0Half0:
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, R8
 	SUBQ        $0x01, R11
-	JNZ         row0Half0
-	VMOVUPS     Y0, (SP)
-	VMOVUPS     Y1, 32(SP)
-	VMOVUPS     Y2, 64(SP)
-	VMOVUPS     Y3, 96(SP)
-	VMOVUPS     Y4, 128(SP)
-	VMOVUPS     Y5, 160(SP)
-	VMOVUPS     Y6, 192(SP)
-	VMOVUPS     Y7, 224(SP)
+	JNZ         rows0Half0
+	VMOVUPS     Y0, 8(SP)
+	VMOVUPS     Y1, 40(SP)
+	VMOVUPS     Y2, 72(SP)
+	VMOVUPS     Y3, 104(SP)
+	VMOVUPS     Y4, 136(SP)
+	VMOVUPS     Y5, 168(SP)
+	VMOVUPS     Y6, 200(SP)
+	VMOVUPS     Y7, 232(SP)
 	MOVQ        q_base+32(FP), SI
 	MOVQ        CX, DI
 	LEAQ        (DI)(DX*4), R8
@@ -2367,7 +2442,7 @@ row0Half0:
 	VXORPS      Y7, Y7, Y7
 	MOVQ        vectors+88(FP), R9
 
-row0Half1:
+rows0Half1:
 	VMOVUPS      32(SI), Y8
 	VPMOVZXWD    16(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
@@ -2397,15 +2472,15 @@ row0Half1:
 	ADDQ         $0x20, DI
 	ADDQ         $0x20, R8
 	SUBQ         $0x01, R9
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -2433,8 +2508,8 @@ row0Half1:
 	ADDQ         $0x20, AX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x08, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x08, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -2634,21 +2709,23 @@ block:
 
 // func avx2DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotsQ8_04(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsQ8_04(SB), NOSPLIT, $528-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
-	SHLQ $0x06, SI
+	MOVQ vectors+88(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ kStride+80(FP), DI
-	LEAQ (DI)(DI*2), R8
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
-	MOVQ   q_base+32(FP), R9
-	MOVQ   CX, R10
+rows0:
+	MOVQ   q_base+32(FP), R8
+	MOVQ   CX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2657,82 +2734,82 @@ keys:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, DI, R11
-	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R12
+	IMUL3Q $0x20, SI, R10
+	LEAQ   (R9)(R10*1), R10
+	MOVQ   vectors+88(FP), R11
 
-row0Half0:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      64(R9), Y9
-	VMOVUPS      (R9)(SI*1), Y10
-	VMOVUPS      64(R9)(SI*1), Y11
-	VPBROADCASTW (R10), X12
+rows0Half0:
+	VMOVUPS      (R8), Y8
+	VMOVUPS      64(R8), Y9
+	VMOVUPS      (R8)(BX*1), Y10
+	VMOVUPS      64(R8)(BX*1), Y11
+	VPBROADCASTW (R9), X12
 	VCVTPH2PS    X12, Y12
-	PREFETCHT1   (R11)
-	VPMOVSXBD    2(R10), Y13
+	PREFETCHT1   (R10)
+	VPMOVSXBD    2(R9), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y0
 	VFMADD231PS  Y13, Y10, Y1
-	VPMOVSXBD    18(R10), Y13
+	VPMOVSXBD    18(R9), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y0
 	VFMADD231PS  Y13, Y11, Y1
-	VPBROADCASTW (R10)(DI*1), X12
+	VPBROADCASTW (R9)(SI*1), X12
 	VCVTPH2PS    X12, Y12
-	PREFETCHT1   (R11)(DI*1)
-	VPMOVSXBD    2(R10)(DI*1), Y13
+	PREFETCHT1   (R10)(SI*1)
+	VPMOVSXBD    2(R9)(SI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y2
 	VFMADD231PS  Y13, Y10, Y3
-	VPMOVSXBD    18(R10)(DI*1), Y13
+	VPMOVSXBD    18(R9)(SI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y2
 	VFMADD231PS  Y13, Y11, Y3
-	VPBROADCASTW (R10)(DI*2), X12
+	VPBROADCASTW (R9)(SI*2), X12
 	VCVTPH2PS    X12, Y12
-	PREFETCHT1   (R11)(DI*2)
-	VPMOVSXBD    2(R10)(DI*2), Y13
+	PREFETCHT1   (R10)(SI*2)
+	VPMOVSXBD    2(R9)(SI*2), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y4
 	VFMADD231PS  Y13, Y10, Y5
-	VPMOVSXBD    18(R10)(DI*2), Y13
+	VPMOVSXBD    18(R9)(SI*2), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y4
 	VFMADD231PS  Y13, Y11, Y5
-	VPBROADCASTW (R10)(R8*1), X12
+	VPBROADCASTW (R9)(DI*1), X12
 	VCVTPH2PS    X12, Y12
-	PREFETCHT1   (R11)(R8*1)
-	VPMOVSXBD    2(R10)(R8*1), Y13
+	PREFETCHT1   (R10)(DI*1)
+	VPMOVSXBD    2(R9)(DI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y6
 	VFMADD231PS  Y13, Y10, Y7
-	VPMOVSXBD    18(R10)(R8*1), Y8
+	VPMOVSXBD    18(R9)(DI*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y12, Y8, Y8
 	VFMADD231PS  Y8, Y9, Y6
 	VFMADD231PS  Y8, Y11, Y7
-	ADDQ         $0x00000080, R9
-	ADDQ         $0x22, R11
+	ADDQ         $0x00000080, R8
 	ADDQ         $0x22, R10
-	SUBQ         $0x02, R12
-	JNZ          row0Half0
-	VMOVUPS      Y0, (SP)
-	VMOVUPS      Y1, 32(SP)
-	VMOVUPS      Y2, 64(SP)
-	VMOVUPS      Y3, 96(SP)
-	VMOVUPS      Y4, 128(SP)
-	VMOVUPS      Y5, 160(SP)
-	VMOVUPS      Y6, 192(SP)
-	VMOVUPS      Y7, 224(SP)
-	MOVQ         q_base+32(FP), R9
-	MOVQ         CX, R10
+	ADDQ         $0x22, R9
+	SUBQ         $0x02, R11
+	JNZ          rows0Half0
+	VMOVUPS      Y0, 8(SP)
+	VMOVUPS      Y1, 40(SP)
+	VMOVUPS      Y2, 72(SP)
+	VMOVUPS      Y3, 104(SP)
+	VMOVUPS      Y4, 136(SP)
+	VMOVUPS      Y5, 168(SP)
+	VMOVUPS      Y6, 200(SP)
+	VMOVUPS      Y7, 232(SP)
+	MOVQ         q_base+32(FP), R8
+	MOVQ         CX, R9
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
@@ -2741,73 +2818,73 @@ row0Half0:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R11
+	MOVQ         vectors+88(FP), R10
 
-row0Half1:
-	VMOVUPS      32(R9), Y8
-	VMOVUPS      96(R9), Y9
-	VMOVUPS      32(R9)(SI*1), Y10
-	VMOVUPS      96(R9)(SI*1), Y11
-	VPBROADCASTW (R10), X12
+rows0Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      96(R8), Y9
+	VMOVUPS      32(R8)(BX*1), Y10
+	VMOVUPS      96(R8)(BX*1), Y11
+	VPBROADCASTW (R9), X12
 	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    10(R10), Y13
+	VPMOVSXBD    10(R9), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y0
 	VFMADD231PS  Y13, Y10, Y1
-	VPMOVSXBD    26(R10), Y13
+	VPMOVSXBD    26(R9), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y0
 	VFMADD231PS  Y13, Y11, Y1
-	VPBROADCASTW (R10)(DI*1), X12
+	VPBROADCASTW (R9)(SI*1), X12
 	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    10(R10)(DI*1), Y13
+	VPMOVSXBD    10(R9)(SI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y2
 	VFMADD231PS  Y13, Y10, Y3
-	VPMOVSXBD    26(R10)(DI*1), Y13
+	VPMOVSXBD    26(R9)(SI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y2
 	VFMADD231PS  Y13, Y11, Y3
-	VPBROADCASTW (R10)(DI*2), X12
+	VPBROADCASTW (R9)(SI*2), X12
 	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    10(R10)(DI*2), Y13
+	VPMOVSXBD    10(R9)(SI*2), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y4
 	VFMADD231PS  Y13, Y10, Y5
-	VPMOVSXBD    26(R10)(DI*2), Y13
+	VPMOVSXBD    26(R9)(SI*2), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y4
 	VFMADD231PS  Y13, Y11, Y5
-	VPBROADCASTW (R10)(R8*1), X12
+	VPBROADCASTW (R9)(DI*1), X12
 	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    10(R10)(R8*1), Y13
+	VPMOVSXBD    10(R9)(DI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y6
 	VFMADD231PS  Y13, Y10, Y7
-	VPMOVSXBD    26(R10)(R8*1), Y8
+	VPMOVSXBD    26(R9)(DI*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y12, Y8, Y8
 	VFMADD231PS  Y8, Y9, Y6
 	VFMADD231PS  Y8, Y11, Y7
-	ADDQ         $0x00000080, R9
-	ADDQ         $0x22, R10
-	SUBQ         $0x02, R11
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x22, R9
+	SUBQ         $0x02, R10
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -2833,9 +2910,106 @@ row0Half1:
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
-	MOVQ         q_base+32(FP), R9
-	LEAQ         (R9)(SI*2), R9
-	MOVQ         CX, R10
+	ADDQ         $0x10, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, (SP)
+	JNZ          rows0
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         k_base+56(FP), CX
+	MOVQ         stride+24(FP), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         vectors+88(FP), BX
+	SHLQ         $0x06, BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         kStride+80(FP), SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (AX)(DX*2), AX
+	MOVQ         keys+96(FP), R8
+	MOVQ         R8, 264(SP)
+
+rows2:
+	MOVQ   q_base+32(FP), R8
+	LEAQ   (R8)(BX*2), R8
+	MOVQ   CX, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   vectors+88(FP), R10
+
+rows2Half0:
+	VMOVUPS      (R8), Y8
+	VMOVUPS      64(R8), Y9
+	VMOVUPS      (R8)(BX*1), Y10
+	VMOVUPS      64(R8)(BX*1), Y11
+	VPBROADCASTW (R9), X12
+	VCVTPH2PS    X12, Y12
+	VPMOVSXBD    2(R9), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y0
+	VFMADD231PS  Y13, Y10, Y1
+	VPMOVSXBD    18(R9), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y0
+	VFMADD231PS  Y13, Y11, Y1
+	VPBROADCASTW (R9)(SI*1), X12
+	VCVTPH2PS    X12, Y12
+	VPMOVSXBD    2(R9)(SI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y2
+	VFMADD231PS  Y13, Y10, Y3
+	VPMOVSXBD    18(R9)(SI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	VPBROADCASTW (R9)(SI*2), X12
+	VCVTPH2PS    X12, Y12
+	VPMOVSXBD    2(R9)(SI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y4
+	VFMADD231PS  Y13, Y10, Y5
+	VPMOVSXBD    18(R9)(SI*2), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y4
+	VFMADD231PS  Y13, Y11, Y5
+	VPBROADCASTW (R9)(DI*1), X12
+	VCVTPH2PS    X12, Y12
+	VPMOVSXBD    2(R9)(DI*1), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y6
+	VFMADD231PS  Y13, Y10, Y7
+	VPMOVSXBD    18(R9)(DI*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y6
+	VFMADD231PS  Y8, Y11, Y7
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x22, R9
+	SUBQ         $0x02, R10
+	JNZ          rows2Half0
+	VMOVUPS      Y0, 272(SP)
+	VMOVUPS      Y1, 304(SP)
+	VMOVUPS      Y2, 336(SP)
+	VMOVUPS      Y3, 368(SP)
+	VMOVUPS      Y4, 400(SP)
+	VMOVUPS      Y5, 432(SP)
+	VMOVUPS      Y6, 464(SP)
+	VMOVUPS      Y7, 496(SP)
+	MOVQ         q_base+32(FP), R8
+	LEAQ         (R8)(BX*2), R8
+	MOVQ         CX, R9
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
@@ -2844,151 +3018,73 @@ row0Half1:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R11
+	MOVQ         vectors+88(FP), R10
 
-row2Half0:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      64(R9), Y9
-	VMOVUPS      (R9)(SI*1), Y10
-	VMOVUPS      64(R9)(SI*1), Y11
-	VPBROADCASTW (R10), X12
+rows2Half1:
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      96(R8), Y9
+	VMOVUPS      32(R8)(BX*1), Y10
+	VMOVUPS      96(R8)(BX*1), Y11
+	VPBROADCASTW (R9), X12
 	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    2(R10), Y13
+	VPMOVSXBD    10(R9), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y0
 	VFMADD231PS  Y13, Y10, Y1
-	VPMOVSXBD    18(R10), Y13
+	VPMOVSXBD    26(R9), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y0
 	VFMADD231PS  Y13, Y11, Y1
-	VPBROADCASTW (R10)(DI*1), X12
+	VPBROADCASTW (R9)(SI*1), X12
 	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    2(R10)(DI*1), Y13
+	VPMOVSXBD    10(R9)(SI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y2
 	VFMADD231PS  Y13, Y10, Y3
-	VPMOVSXBD    18(R10)(DI*1), Y13
+	VPMOVSXBD    26(R9)(SI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y2
 	VFMADD231PS  Y13, Y11, Y3
-	VPBROADCASTW (R10)(DI*2), X12
+	VPBROADCASTW (R9)(SI*2), X12
 	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    2(R10)(DI*2), Y13
+	VPMOVSXBD    10(R9)(SI*2), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y4
 	VFMADD231PS  Y13, Y10, Y5
-	VPMOVSXBD    18(R10)(DI*2), Y13
+	VPMOVSXBD    26(R9)(SI*2), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y9, Y4
 	VFMADD231PS  Y13, Y11, Y5
-	VPBROADCASTW (R10)(R8*1), X12
+	VPBROADCASTW (R9)(DI*1), X12
 	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    2(R10)(R8*1), Y13
+	VPMOVSXBD    10(R9)(DI*1), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y12, Y13, Y13
 	VFMADD231PS  Y13, Y8, Y6
 	VFMADD231PS  Y13, Y10, Y7
-	VPMOVSXBD    18(R10)(R8*1), Y8
+	VPMOVSXBD    26(R9)(DI*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y12, Y8, Y8
 	VFMADD231PS  Y8, Y9, Y6
 	VFMADD231PS  Y8, Y11, Y7
-	ADDQ         $0x00000080, R9
-	ADDQ         $0x22, R10
-	SUBQ         $0x02, R11
-	JNZ          row2Half0
-	VMOVUPS      Y0, (SP)
-	VMOVUPS      Y1, 32(SP)
-	VMOVUPS      Y2, 64(SP)
-	VMOVUPS      Y3, 96(SP)
-	VMOVUPS      Y4, 128(SP)
-	VMOVUPS      Y5, 160(SP)
-	VMOVUPS      Y6, 192(SP)
-	VMOVUPS      Y7, 224(SP)
-	MOVQ         q_base+32(FP), R9
-	LEAQ         (R9)(SI*2), R9
-	MOVQ         CX, R10
-	VXORPS       Y0, Y0, Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R11
-
-row2Half1:
-	VMOVUPS      32(R9), Y8
-	VMOVUPS      96(R9), Y9
-	VMOVUPS      32(R9)(SI*1), Y10
-	VMOVUPS      96(R9)(SI*1), Y11
-	VPBROADCASTW (R10), X12
-	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    10(R10), Y13
-	VCVTDQ2PS    Y13, Y13
-	VMULPS       Y12, Y13, Y13
-	VFMADD231PS  Y13, Y8, Y0
-	VFMADD231PS  Y13, Y10, Y1
-	VPMOVSXBD    26(R10), Y13
-	VCVTDQ2PS    Y13, Y13
-	VMULPS       Y12, Y13, Y13
-	VFMADD231PS  Y13, Y9, Y0
-	VFMADD231PS  Y13, Y11, Y1
-	VPBROADCASTW (R10)(DI*1), X12
-	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    10(R10)(DI*1), Y13
-	VCVTDQ2PS    Y13, Y13
-	VMULPS       Y12, Y13, Y13
-	VFMADD231PS  Y13, Y8, Y2
-	VFMADD231PS  Y13, Y10, Y3
-	VPMOVSXBD    26(R10)(DI*1), Y13
-	VCVTDQ2PS    Y13, Y13
-	VMULPS       Y12, Y13, Y13
-	VFMADD231PS  Y13, Y9, Y2
-	VFMADD231PS  Y13, Y11, Y3
-	VPBROADCASTW (R10)(DI*2), X12
-	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    10(R10)(DI*2), Y13
-	VCVTDQ2PS    Y13, Y13
-	VMULPS       Y12, Y13, Y13
-	VFMADD231PS  Y13, Y8, Y4
-	VFMADD231PS  Y13, Y10, Y5
-	VPMOVSXBD    26(R10)(DI*2), Y13
-	VCVTDQ2PS    Y13, Y13
-	VMULPS       Y12, Y13, Y13
-	VFMADD231PS  Y13, Y9, Y4
-	VFMADD231PS  Y13, Y11, Y5
-	VPBROADCASTW (R10)(R8*1), X12
-	VCVTPH2PS    X12, Y12
-	VPMOVSXBD    10(R10)(R8*1), Y13
-	VCVTDQ2PS    Y13, Y13
-	VMULPS       Y12, Y13, Y13
-	VFMADD231PS  Y13, Y8, Y6
-	VFMADD231PS  Y13, Y10, Y7
-	VPMOVSXBD    26(R10)(R8*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y12, Y8, Y8
-	VFMADD231PS  Y8, Y9, Y6
-	VFMADD231PS  Y8, Y11, Y7
-	ADDQ         $0x00000080, R9
-	ADDQ         $0x22, R10
-	SUBQ         $0x02, R11
-	JNZ          row2Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x22, R9
+	SUBQ         $0x02, R10
+	JNZ          rows2Half1
+	VADDPS       272(SP), Y0, Y0
+	VADDPS       304(SP), Y1, Y1
+	VADDPS       336(SP), Y2, Y2
+	VADDPS       368(SP), Y3, Y3
+	VADDPS       400(SP), Y4, Y4
+	VADDPS       432(SP), Y5, Y5
+	VADDPS       464(SP), Y6, Y6
+	VADDPS       496(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -3012,12 +3108,12 @@ row2Half1:
 	VADDPS       Y0, Y1, Y1
 	VBROADCASTSS scale+104(FP), Y0
 	VMULPS       Y0, Y1, Y1
-	VEXTRACTF128 $0x00, Y1, (AX)(DX*2)
-	VEXTRACTF128 $0x01, Y1, (AX)(BX*1)
+	VEXTRACTF128 $0x00, Y1, (AX)
+	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
-	LEAQ         (CX)(DI*4), CX
-	SUBQ         $0x04, keys+96(FP)
-	JNZ          keys
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $0x04, 264(SP)
+	JNZ          rows2
 	VZEROUPPER
 	RET
 
@@ -3173,7 +3269,7 @@ endRows2Run2:
 
 // func avx2DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotsQ8_02(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsQ8_02(SB), NOSPLIT, $264-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -3184,8 +3280,10 @@ TEXT ·avx2DotsQ8_02(SB), NOSPLIT, $256-108
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
 	VXORPS Y0, Y0, Y0
@@ -3200,7 +3298,7 @@ keys:
 	LEAQ   (R9)(R10*1), R10
 	MOVQ   vectors+88(FP), R11
 
-row0Half0:
+rows0Half0:
 	VMOVUPS      (R8), Y8
 	VMOVUPS      64(R8), Y9
 	VMOVUPS      (R8)(BX*1), Y10
@@ -3261,15 +3359,15 @@ row0Half0:
 	ADDQ         $0x22, R10
 	ADDQ         $0x22, R9
 	SUBQ         $0x02, R11
-	JNZ          row0Half0
-	VMOVUPS      Y0, (SP)
-	VMOVUPS      Y1, 32(SP)
-	VMOVUPS      Y2, 64(SP)
-	VMOVUPS      Y3, 96(SP)
-	VMOVUPS      Y4, 128(SP)
-	VMOVUPS      Y5, 160(SP)
-	VMOVUPS      Y6, 192(SP)
-	VMOVUPS      Y7, 224(SP)
+	JNZ          rows0Half0
+	VMOVUPS      Y0, 8(SP)
+	VMOVUPS      Y1, 40(SP)
+	VMOVUPS      Y2, 72(SP)
+	VMOVUPS      Y3, 104(SP)
+	VMOVUPS      Y4, 136(SP)
+	VMOVUPS      Y5, 168(SP)
+	VMOVUPS      Y6, 200(SP)
+	VMOVUPS      Y7, 232(SP)
 	MOVQ         q_base+32(FP), R8
 	MOVQ         CX, R9
 	VXORPS       Y0, Y0, Y0
@@ -3282,7 +3380,7 @@ row0Half0:
 	VXORPS       Y7, Y7, Y7
 	MOVQ         vectors+88(FP), R10
 
-row0Half1:
+rows0Half1:
 	VMOVUPS      32(R8), Y8
 	VMOVUPS      96(R8), Y9
 	VMOVUPS      32(R8)(BX*1), Y10
@@ -3338,15 +3436,15 @@ row0Half1:
 	ADDQ         $0x00000080, R8
 	ADDQ         $0x22, R9
 	SUBQ         $0x02, R10
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -3374,8 +3472,8 @@ row0Half1:
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
 	ADDQ         $0x10, AX
 	LEAQ         (CX)(SI*4), CX
-	SUBQ         $0x04, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x04, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -3460,7 +3558,7 @@ endRows0Run2:
 
 // func avx2DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotsQ8_01(SB), NOSPLIT, $256-108
+TEXT ·avx2DotsQ8_01(SB), NOSPLIT, $264-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -3471,8 +3569,10 @@ TEXT ·avx2DotsQ8_01(SB), NOSPLIT, $256-108
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
+	MOVQ keys+96(FP), SI
+	MOVQ SI, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), SI
 	MOVQ   CX, DI
 	LEAQ   (DI)(DX*4), R8
@@ -3489,7 +3589,7 @@ keys:
 	LEAQ   (R8)(R9*1), R9
 	MOVQ   vectors+88(FP), R11
 
-row0Half0:
+rows0Half0:
 	VMOVUPS      (SI), Y8
 	VMOVUPS      64(SI), Y9
 	VPBROADCASTW (DI), X10
@@ -3586,15 +3686,15 @@ row0Half0:
 	ADDQ         $0x22, DI
 	ADDQ         $0x22, R8
 	SUBQ         $0x02, R11
-	JNZ          row0Half0
-	VMOVUPS      Y0, (SP)
-	VMOVUPS      Y1, 32(SP)
-	VMOVUPS      Y2, 64(SP)
-	VMOVUPS      Y3, 96(SP)
-	VMOVUPS      Y4, 128(SP)
-	VMOVUPS      Y5, 160(SP)
-	VMOVUPS      Y6, 192(SP)
-	VMOVUPS      Y7, 224(SP)
+	JNZ          rows0Half0
+	VMOVUPS      Y0, 8(SP)
+	VMOVUPS      Y1, 40(SP)
+	VMOVUPS      Y2, 72(SP)
+	VMOVUPS      Y3, 104(SP)
+	VMOVUPS      Y4, 136(SP)
+	VMOVUPS      Y5, 168(SP)
+	VMOVUPS      Y6, 200(SP)
+	VMOVUPS      Y7, 232(SP)
 	MOVQ         q_base+32(FP), SI
 	MOVQ         CX, DI
 	LEAQ         (DI)(DX*4), R8
@@ -3608,7 +3708,7 @@ row0Half0:
 	VXORPS       Y7, Y7, Y7
 	MOVQ         vectors+88(FP), R9
 
-row0Half1:
+rows0Half1:
 	VMOVUPS      32(SI), Y8
 	VMOVUPS      96(SI), Y9
 	VPBROADCASTW (DI), X10
@@ -3695,15 +3795,15 @@ row0Half1:
 	ADDQ         $0x22, DI
 	ADDQ         $0x22, R8
 	SUBQ         $0x02, R9
-	JNZ          row0Half1
-	VADDPS       (SP), Y0, Y0
-	VADDPS       32(SP), Y1, Y1
-	VADDPS       64(SP), Y2, Y2
-	VADDPS       96(SP), Y3, Y3
-	VADDPS       128(SP), Y4, Y4
-	VADDPS       160(SP), Y5, Y5
-	VADDPS       192(SP), Y6, Y6
-	VADDPS       224(SP), Y7, Y7
+	JNZ          rows0Half1
+	VADDPS       8(SP), Y0, Y0
+	VADDPS       40(SP), Y1, Y1
+	VADDPS       72(SP), Y2, Y2
+	VADDPS       104(SP), Y3, Y3
+	VADDPS       136(SP), Y4, Y4
+	VADDPS       168(SP), Y5, Y5
+	VADDPS       200(SP), Y6, Y6
+	VADDPS       232(SP), Y7, Y7
 	VPERM2F128   $0x20, Y1, Y0, Y8
 	VPERM2F128   $0x31, Y1, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -3731,8 +3831,8 @@ row0Half1:
 	ADDQ         $0x20, AX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x08, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x08, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 

@@ -6,7 +6,7 @@
 
 // func avx512DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512DotsF324(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsF324(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -17,8 +17,10 @@ TEXT ·avx512DotsF324(SB), NOSPLIT, $0-108
 	LEAQ (SI)(SI*2), DI
 	MOVQ kStride+80(FP), R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ keys+96(FP), R10
+	MOVQ R10, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R10
 	MOVQ   CX, R11
 	VPXORD Z0, Z0, Z0
@@ -39,7 +41,7 @@ keys:
 	VPXORD Z15, Z15, Z15
 	MOVQ   vectors+88(FP), R12
 
-row0Half0:
+rows0Half0:
 	VMOVUPS       (R10), Z16
 	VMOVUPS       (R10)(SI*1), Z17
 	VMOVUPS       (R10)(SI*2), Z18
@@ -67,7 +69,7 @@ row0Half0:
 	ADDQ          $0x00000040, R10
 	ADDQ          $0x40, R11
 	SUBQ          $0x01, R12
-	JNZ           row0Half0
+	JNZ           rows0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
 	VADDPS        Z17, Z16, Z16
@@ -121,8 +123,8 @@ row0Half0:
 	VEXTRACTF32X4 $0x03, Z17, (AX)(BX*1)
 	ADDQ          $0x10, AX
 	LEAQ          (CX)(R8*4), CX
-	SUBQ          $0x04, keys+96(FP)
-	JNZ           keys
+	SUBQ          $0x04, (SP)
+	JNZ           rows0
 	VZEROUPPER
 	RET
 
@@ -304,7 +306,7 @@ endRows0Run1:
 
 // func avx512DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512DotsF322(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsF322(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -315,8 +317,10 @@ TEXT ·avx512DotsF322(SB), NOSPLIT, $0-108
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
 	LEAQ   (R9)(SI*4), R10
@@ -338,7 +342,7 @@ keys:
 	VPXORD Z15, Z15, Z15
 	MOVQ   vectors+88(FP), R11
 
-row0Half0:
+rows0Half0:
 	VMOVUPS       (R8), Z16
 	VMOVUPS       (R8)(BX*1), Z17
 	VMOVUPS       (R9), Z18
@@ -369,7 +373,7 @@ row0Half0:
 	ADDQ          $0x40, R9
 	ADDQ          $0x40, R10
 	SUBQ          $0x01, R11
-	JNZ           row0Half0
+	JNZ           rows0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
 	VADDPS        Z17, Z16, Z16
@@ -422,8 +426,8 @@ row0Half0:
 	ADDQ          $0x20, AX
 	LEAQ          (CX)(SI*4), CX
 	LEAQ          (CX)(SI*4), CX
-	SUBQ          $0x08, keys+96(FP)
-	JNZ           keys
+	SUBQ          $0x08, (SP)
+	JNZ           rows0
 	VZEROUPPER
 	RET
 
@@ -634,7 +638,7 @@ endRows0Run1:
 
 // func avx512DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512DotsF321(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsF321(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -645,8 +649,10 @@ TEXT ·avx512DotsF321(SB), NOSPLIT, $0-108
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
+	MOVQ keys+96(FP), SI
+	MOVQ SI, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), SI
 	MOVQ   CX, DI
 	LEAQ   (DI)(DX*4), R8
@@ -670,7 +676,7 @@ keys:
 	VPXORD Z15, Z15, Z15
 	MOVQ   vectors+88(FP), R11
 
-row0Half0:
+rows0Half0:
 	VMOVUPS      (SI), Z16
 	VMOVUPS      (DI), Z17
 	VFMADD231PS  Z17, Z16, Z0
@@ -710,7 +716,7 @@ row0Half0:
 	ADDQ         $0x40, R9
 	ADDQ         $0x40, R10
 	SUBQ         $0x01, R11
-	JNZ          row0Half0
+	JNZ          rows0Half0
 	VSHUFF32X4   $0x44, Z1, Z0, Z16
 	VSHUFF32X4   $0xee, Z1, Z0, Z17
 	VADDPS       Z17, Z16, Z16
@@ -764,8 +770,8 @@ row0Half0:
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x10, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x10, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -958,7 +964,7 @@ block:
 
 // func avx512DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsF164(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsF164(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -969,8 +975,10 @@ TEXT ·avx512DotsF164(SB), NOSPLIT, $0-108
 	LEAQ (SI)(SI*2), DI
 	MOVQ kStride+80(FP), R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ keys+96(FP), R10
+	MOVQ R10, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R10
 	MOVQ   CX, R11
 	VPXORD Z0, Z0, Z0
@@ -993,7 +1001,7 @@ keys:
 	LEAQ   (R11)(R12*1), R12
 	MOVQ   vectors+88(FP), R13
 
-row0Half0:
+rows0Half0:
 	VMOVUPS       (R10), Z16
 	VMOVUPS       (R10)(SI*1), Z17
 	VMOVUPS       (R10)(SI*2), Z18
@@ -1026,7 +1034,7 @@ row0Half0:
 	ADDQ          $0x20, R12
 	ADDQ          $0x20, R11
 	SUBQ          $0x01, R13
-	JNZ           row0Half0
+	JNZ           rows0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
 	VADDPS        Z17, Z16, Z16
@@ -1080,8 +1088,8 @@ row0Half0:
 	VEXTRACTF32X4 $0x03, Z17, (AX)(BX*1)
 	ADDQ          $0x10, AX
 	LEAQ          (CX)(R8*4), CX
-	SUBQ          $0x04, keys+96(FP)
-	JNZ           keys
+	SUBQ          $0x04, (SP)
+	JNZ           rows0
 	VZEROUPPER
 	RET
 
@@ -1276,7 +1284,7 @@ endRows0Run1:
 
 // func avx512DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsF162(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsF162(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -1287,8 +1295,10 @@ TEXT ·avx512DotsF162(SB), NOSPLIT, $0-108
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
 	LEAQ   (R9)(SI*4), R10
@@ -1313,7 +1323,7 @@ keys:
 	LEAQ   (R10)(R11*1), R11
 	MOVQ   vectors+88(FP), R13
 
-row0Half0:
+rows0Half0:
 	VMOVUPS       (R8), Z16
 	VMOVUPS       (R8)(BX*1), Z17
 	PREFETCHT1    (R12)
@@ -1354,7 +1364,7 @@ row0Half0:
 	ADDQ          $0x20, R9
 	ADDQ          $0x20, R10
 	SUBQ          $0x01, R13
-	JNZ           row0Half0
+	JNZ           rows0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
 	VADDPS        Z17, Z16, Z16
@@ -1407,8 +1417,8 @@ row0Half0:
 	ADDQ          $0x20, AX
 	LEAQ          (CX)(SI*4), CX
 	LEAQ          (CX)(SI*4), CX
-	SUBQ          $0x08, keys+96(FP)
-	JNZ           keys
+	SUBQ          $0x08, (SP)
+	JNZ           rows0
 	VZEROUPPER
 	RET
 
@@ -1639,7 +1649,7 @@ endRows0Run1:
 
 // func avx512DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsF161(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsF161(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -1650,8 +1660,10 @@ TEXT ·avx512DotsF161(SB), NOSPLIT, $0-108
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
+	MOVQ keys+96(FP), SI
+	MOVQ SI, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), SI
 	MOVQ   CX, DI
 	LEAQ   (DI)(DX*4), R8
@@ -1680,7 +1692,7 @@ keys:
 	LEAQ   (R10)(R11*1), R11
 	MOVQ   vectors+88(FP), R15
 
-row0Half0:
+rows0Half0:
 	VMOVUPS      (SI), Z16
 	PREFETCHT1   (R12)
 	VCVTPH2PS    (DI), Z17
@@ -1740,7 +1752,7 @@ row0Half0:
 	ADDQ         $0x20, R9
 	ADDQ         $0x20, R10
 	SUBQ         $0x01, R15
-	JNZ          row0Half0
+	JNZ          rows0Half0
 	VSHUFF32X4   $0x44, Z1, Z0, Z16
 	VSHUFF32X4   $0xee, Z1, Z0, Z17
 	VADDPS       Z17, Z16, Z16
@@ -1794,8 +1806,8 @@ row0Half0:
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x10, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x10, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -2008,7 +2020,7 @@ block:
 
 // func avx512DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsBF164(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsBF164(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -2019,8 +2031,10 @@ TEXT ·avx512DotsBF164(SB), NOSPLIT, $0-108
 	LEAQ (SI)(SI*2), DI
 	MOVQ kStride+80(FP), R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ keys+96(FP), R10
+	MOVQ R10, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R10
 	MOVQ   CX, R11
 	VPXORD Z0, Z0, Z0
@@ -2043,7 +2057,7 @@ keys:
 	LEAQ   (R11)(R12*1), R12
 	MOVQ   vectors+88(FP), R13
 
-row0Half0:
+rows0Half0:
 	VMOVUPS       (R10), Z16
 	VMOVUPS       (R10)(SI*1), Z17
 	VMOVUPS       (R10)(SI*2), Z18
@@ -2080,7 +2094,7 @@ row0Half0:
 	ADDQ          $0x20, R12
 	ADDQ          $0x20, R11
 	SUBQ          $0x01, R13
-	JNZ           row0Half0
+	JNZ           rows0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
 	VADDPS        Z17, Z16, Z16
@@ -2134,8 +2148,8 @@ row0Half0:
 	VEXTRACTF32X4 $0x03, Z17, (AX)(BX*1)
 	ADDQ          $0x10, AX
 	LEAQ          (CX)(R8*4), CX
-	SUBQ          $0x04, keys+96(FP)
-	JNZ           keys
+	SUBQ          $0x04, (SP)
+	JNZ           rows0
 	VZEROUPPER
 	RET
 
@@ -2337,7 +2351,7 @@ endRows0Run1:
 
 // func avx512DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsBF162(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsBF162(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -2348,8 +2362,10 @@ TEXT ·avx512DotsBF162(SB), NOSPLIT, $0-108
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
 	LEAQ   (R9)(SI*4), R10
@@ -2374,7 +2390,7 @@ keys:
 	LEAQ   (R10)(R11*1), R11
 	MOVQ   vectors+88(FP), R13
 
-row0Half0:
+rows0Half0:
 	VMOVUPS       (R8), Z16
 	VMOVUPS       (R8)(BX*1), Z17
 	PREFETCHT1    (R12)
@@ -2423,7 +2439,7 @@ row0Half0:
 	ADDQ          $0x20, R9
 	ADDQ          $0x20, R10
 	SUBQ          $0x01, R13
-	JNZ           row0Half0
+	JNZ           rows0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
 	VADDPS        Z17, Z16, Z16
@@ -2476,8 +2492,8 @@ row0Half0:
 	ADDQ          $0x20, AX
 	LEAQ          (CX)(SI*4), CX
 	LEAQ          (CX)(SI*4), CX
-	SUBQ          $0x08, keys+96(FP)
-	JNZ           keys
+	SUBQ          $0x08, (SP)
+	JNZ           rows0
 	VZEROUPPER
 	RET
 
@@ -2723,7 +2739,7 @@ endRows0Run1:
 
 // func avx512DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsBF161(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsBF161(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -2734,8 +2750,10 @@ TEXT ·avx512DotsBF161(SB), NOSPLIT, $0-108
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
+	MOVQ keys+96(FP), SI
+	MOVQ SI, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), SI
 	MOVQ   CX, DI
 	LEAQ   (DI)(DX*4), R8
@@ -2764,7 +2782,7 @@ keys:
 	LEAQ   (R10)(R11*1), R11
 	MOVQ   vectors+88(FP), R15
 
-row0Half0:
+rows0Half0:
 	VMOVUPS      (SI), Z16
 	PREFETCHT1   (R12)
 	VPMOVZXWD    (DI), Z17
@@ -2840,7 +2858,7 @@ row0Half0:
 	ADDQ         $0x20, R9
 	ADDQ         $0x20, R10
 	SUBQ         $0x01, R15
-	JNZ          row0Half0
+	JNZ          rows0Half0
 	VSHUFF32X4   $0x44, Z1, Z0, Z16
 	VSHUFF32X4   $0xee, Z1, Z0, Z17
 	VADDPS       Z17, Z16, Z16
@@ -2894,8 +2912,8 @@ row0Half0:
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x10, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x10, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 
@@ -3124,7 +3142,7 @@ block:
 
 // func avx512DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512DotsQ8_04(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsQ8_04(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -3135,8 +3153,10 @@ TEXT ·avx512DotsQ8_04(SB), NOSPLIT, $0-108
 	LEAQ (SI)(SI*2), DI
 	MOVQ kStride+80(FP), R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ keys+96(FP), R10
+	MOVQ R10, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R10
 	MOVQ   CX, R11
 	VPXORD Z0, Z0, Z0
@@ -3159,7 +3179,7 @@ keys:
 	LEAQ   (R11)(R12*1), R12
 	MOVQ   vectors+88(FP), R13
 
-row0Half0:
+rows0Half0:
 	VMOVUPS       (R10), Z16
 	VMOVUPS       64(R10), Z17
 	VMOVUPS       (R10)(SI*1), Z18
@@ -3240,7 +3260,7 @@ row0Half0:
 	ADDQ          $0x22, R12
 	ADDQ          $0x22, R11
 	SUBQ          $0x02, R13
-	JNZ           row0Half0
+	JNZ           rows0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
 	VADDPS        Z17, Z16, Z16
@@ -3294,8 +3314,8 @@ row0Half0:
 	VEXTRACTF32X4 $0x03, Z17, (AX)(BX*1)
 	ADDQ          $0x10, AX
 	LEAQ          (CX)(R8*4), CX
-	SUBQ          $0x04, keys+96(FP)
-	JNZ           keys
+	SUBQ          $0x04, (SP)
+	JNZ           rows0
 	VZEROUPPER
 	RET
 
@@ -3468,7 +3488,7 @@ endRows0Run2:
 
 // func avx512DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512DotsQ8_02(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsQ8_02(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -3479,8 +3499,10 @@ TEXT ·avx512DotsQ8_02(SB), NOSPLIT, $0-108
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
+	MOVQ keys+96(FP), R8
+	MOVQ R8, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), R8
 	MOVQ   CX, R9
 	LEAQ   (R9)(SI*4), R10
@@ -3505,7 +3527,7 @@ keys:
 	LEAQ   (R10)(R11*1), R11
 	MOVQ   vectors+88(FP), R13
 
-row0Half0:
+rows0Half0:
 	VMOVUPS       (R8), Z16
 	VMOVUPS       64(R8), Z17
 	VMOVUPS       (R8)(BX*1), Z18
@@ -3620,7 +3642,7 @@ row0Half0:
 	ADDQ          $0x22, R9
 	ADDQ          $0x22, R10
 	SUBQ          $0x02, R13
-	JNZ           row0Half0
+	JNZ           rows0Half0
 	VSHUFF32X4    $0x44, Z1, Z0, Z16
 	VSHUFF32X4    $0xee, Z1, Z0, Z17
 	VADDPS        Z17, Z16, Z16
@@ -3673,8 +3695,8 @@ row0Half0:
 	ADDQ          $0x20, AX
 	LEAQ          (CX)(SI*4), CX
 	LEAQ          (CX)(SI*4), CX
-	SUBQ          $0x08, keys+96(FP)
-	JNZ           keys
+	SUBQ          $0x08, (SP)
+	JNZ           rows0
 	VZEROUPPER
 	RET
 
@@ -3914,7 +3936,7 @@ endRows0Run2:
 
 // func avx512DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512DotsQ8_01(SB), NOSPLIT, $0-108
+TEXT ·avx512DotsQ8_01(SB), NOSPLIT, $8-108
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
@@ -3925,8 +3947,10 @@ TEXT ·avx512DotsQ8_01(SB), NOSPLIT, $0-108
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
+	MOVQ keys+96(FP), SI
+	MOVQ SI, (SP)
 
-keys:
+rows0:
 	MOVQ   q_base+32(FP), SI
 	MOVQ   CX, DI
 	LEAQ   (DI)(DX*4), R8
@@ -3955,7 +3979,7 @@ keys:
 	LEAQ   (R10)(R11*1), R11
 	MOVQ   vectors+88(FP), R15
 
-row0Half0:
+rows0Half0:
 	VMOVUPS      (SI), Z16
 	VMOVUPS      64(SI), Z17
 	VPBROADCASTW (DI), Y18
@@ -4144,7 +4168,7 @@ row0Half0:
 	ADDQ         $0x22, R9
 	ADDQ         $0x22, R10
 	SUBQ         $0x02, R15
-	JNZ          row0Half0
+	JNZ          rows0Half0
 	VSHUFF32X4   $0x44, Z1, Z0, Z16
 	VSHUFF32X4   $0xee, Z1, Z0, Z17
 	VADDPS       Z17, Z16, Z16
@@ -4198,8 +4222,8 @@ row0Half0:
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
 	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x10, keys+96(FP)
-	JNZ          keys
+	SUBQ         $0x10, (SP)
+	JNZ          rows0
 	VZEROUPPER
 	RET
 

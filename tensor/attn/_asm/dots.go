@@ -17,104 +17,114 @@ func dots(rows int, t elements) {
 	function(fmt.Sprintf("Dots%s%d", t.name, rows),
 		"(dst []float32, stride int, q []float32, k []byte, kStride, vectors, keys int, scale float32)",
 		"multiplies query rows with keys: see dotsGeneric.")
-	pairs := v.lanes()
-	groups := pairs / 4
-	height := min(rows, groups) // query rows at once
-	wide := pairs / height      // keys at once
+	height := min(rows, v.lanes()/4) // query rows at once
+	for first := 0; first < rows; first += height {
+		dotsOf(t, first, height)
+	}
+	VZEROUPPER()
+	RET()
+}
 
+// dotsOf multiplies height query rows from the first on.
+func dotsOf(t elements, first, height int) {
+	pairs := v.lanes()
+	groups, wide := pairs/4, pairs/height // wide keys at once
 	dst, k := Load(Param("dst").Base(), GP64()), Load(Param("k").Base(), GP64())
 	dstStride := newStride(Load(Param("stride"), GP64()), 2)
 	rowBytes := newStride(Load(Param("vectors"), GP64()), 6)
 	keyStride := newStride(Load(Param("kStride"), GP64()), 0)
-	q, keyAt := GP64(), make([]GPVirtual, wide/4)
+	if first > 0 {
+		LEAQ(dstStride.at(dst, first), dst)
+	}
+	keys := AllocLocal(8) // registers are short
+	n := Load(Param("keys"), GP64())
+	MOVQ(n, keys)
 	var firstHalf Mem
 	if halves() > 1 {
 		firstHalf = AllocLocal(pairs * 4 * v.lanes())
 	}
+	sums := make([]VecVirtual, pairs)
+	// sum is the register of a query row and a key.
+	sum := func(r, j int) VecVirtual {
+		f := r*wide + j
+		return sums[f%4*groups+f/4]
+	}
+	q, keyAt := GP64(), make([]GPVirtual, wide/4)
 
-	Label("keys")
-	for first := 0; first < rows; first += height {
-		sums := make([]VecVirtual, pairs)
-		// sum is the register of a query row and a key.
-		sum := func(r, j int) VecVirtual {
-			f := r*wide + j
-			return sums[f%4*groups+f/4]
+	again := fmt.Sprintf("rows%d", first)
+	Label(again)
+	for half := range halves() {
+		Load(Param("q").Base(), q)
+		if first > 0 {
+			LEAQ(rowBytes.at(q, first), q)
 		}
-		for half := range halves() {
-			Load(Param("q").Base(), q)
-			if first > 0 {
-				LEAQ(rowBytes.at(q, first), q)
+		for i := range keyAt {
+			keyAt[i] = GP64()
+			if i == 0 {
+				MOVQ(k, keyAt[0])
+			} else {
+				LEAQ(Mem{Base: keyAt[i-1], Index: keyStride.one, Scale: 4}, keyAt[i])
 			}
-			for i := range keyAt {
-				keyAt[i] = GP64()
-				if i == 0 {
-					MOVQ(k, keyAt[0])
-				} else {
-					LEAQ(Mem{Base: keyAt[i-1], Index: keyStride.one, Scale: 4}, keyAt[i])
-				}
+		}
+		for i := range sums {
+			sums[i] = v.reg()
+			v.zero(sums[i])
+		}
+		var aheadAt []GPVirtual
+		if half == 0 && first == 0 && t.distant {
+			aheadAt = fetchAhead(keyAt, keyStride)
+		}
+		steps := Load(Param("vectors"), GP64())
+		loop := fmt.Sprintf("%sHalf%d", again, half)
+		Label(loop)
+		vectors := t.values / lanes
+		query := make([]VecVirtual, height*vectors)
+		for i := range query {
+			query[i] = v.reg()
+			VMOVUPS(rowBytes.at(q, i/vectors).Offset(64*(i%vectors)+4*half*v.lanes()), query[i])
+		}
+		for j := range wide {
+			block, scale := keyStride.at(keyAt[j/4], j%4), v.reg()
+			t.begin(block, scale)
+			if aheadAt != nil {
+				PREFETCHT1(keyStride.at(aheadAt[j/4], j%4))
 			}
-			for i := range sums {
-				sums[i] = v.reg()
-				v.zero(sums[i])
-			}
-			var aheadAt []GPVirtual
-			if half == 0 && first == 0 && t.distant {
-				aheadAt = fetchAhead(keyAt, keyStride)
-			}
-			steps := Load(Param("vectors"), GP64())
-			loop := fmt.Sprintf("row%dHalf%d", first, half)
-			Label(loop)
-			vectors := t.values / lanes
-			query := make([]VecVirtual, height*vectors)
-			for i := range query {
-				query[i] = v.reg()
-				VMOVUPS(rowBytes.at(q, i/vectors).Offset(64*(i%vectors)+4*half*v.lanes()), query[i])
-			}
-			for j := range wide {
-				block, scale := keyStride.at(keyAt[j/4], j%4), v.reg()
-				t.begin(block, scale)
-				if aheadAt != nil {
-					PREFETCHT1(keyStride.at(aheadAt[j/4], j%4))
-				}
-				for i := range vectors {
-					key := v.reg()
-					t.load(block, lanes*i+half*v.lanes(), scale, key)
-					for r := range height {
-						VFMADD231PS(key, query[r*vectors+i], sum(r, j))
-					}
-				}
-			}
-			ADDQ(U32(4*t.values), q)
-			for _, at := range append(aheadAt, keyAt...) {
-				ADDQ(Imm(uint64(t.bytes)), at)
-			}
-			SUBQ(Imm(uint64(vectors)), steps)
-			JNZ(LabelRef(loop))
-			switch {
-			case half < halves()-1:
-				for i, s := range sums {
-					VMOVUPS(s, firstHalf.Offset(4*v.lanes()*i))
-				}
-			case half > 0:
-				for i, s := range sums {
-					VADDPS(firstHalf.Offset(4*v.lanes()*i), s, s)
+			for i := range vectors {
+				key := v.reg()
+				t.load(block, lanes*i+half*v.lanes(), scale, key)
+				for r := range height {
+					VFMADD231PS(key, query[r*vectors+i], sum(r, j))
 				}
 			}
 		}
-		result := v.tree(sums)
-		VMULPS(broadcast("scale"), result, result)
-		for l := 0; l < groups; l += wide / 4 {
-			v.store(result, l, wide/4, dstStride.at(dst, first+l*4/wide))
+		ADDQ(U32(4*t.values), q)
+		for _, at := range append(aheadAt, keyAt...) {
+			ADDQ(Imm(uint64(t.bytes)), at)
 		}
+		SUBQ(Imm(uint64(vectors)), steps)
+		JNZ(LabelRef(loop))
+		switch {
+		case half < halves()-1:
+			for i, s := range sums {
+				VMOVUPS(s, firstHalf.Offset(4*v.lanes()*i))
+			}
+		case half > 0:
+			for i, s := range sums {
+				VADDPS(firstHalf.Offset(4*v.lanes()*i), s, s)
+			}
+		}
+	}
+	result := v.tree(sums)
+	VMULPS(broadcast("scale"), result, result)
+	for l := 0; l < groups; l += wide / 4 {
+		v.store(result, l, wide/4, dstStride.at(dst, l*4/wide))
 	}
 	ADDQ(Imm(uint64(4*wide)), dst)
 	for range wide / 4 {
 		LEAQ(Mem{Base: k, Index: keyStride.one, Scale: 4}, k)
 	}
-	SUBQ(Imm(uint64(wide)), argument("keys")) // registers are short
-	JNZ(LabelRef("keys"))
-	VZEROUPPER()
-	RET()
+	SUBQ(Imm(uint64(wide)), keys)
+	JNZ(LabelRef(again))
 }
 
 // stride is a distance between rows in bytes.
