@@ -31,8 +31,10 @@ func precise(t tensor.Type) bool { return t == tensor.Q8_0 || t == tensor.Q8_0_R
 const preciseRows = 64
 
 // residualBytes is the memory that a worker needs for the second product of so
-// many activation rows.
-func residualBytes(rows, cols int) int64 { return 4 * int64(max(preciseRows*rows, cols)) }
+// many activation rows, or for both of one.
+func residualBytes(rows, cols int) int64 {
+	return 4 * int64(max(preciseRows*rows, cols, 2*tileRows*mostTiles))
+}
 
 func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows compute.Rows) {
 	defer release(w)
@@ -45,7 +47,7 @@ func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows
 	f.prepare(&p, x, rows.From)
 	tiles := (w.Rows + tileRows - 1) / tileRows
 	grain := f.tilesAtOnce(tiles, p.n)
-	if p.residual != nil {
+	if p.residual != nil && p.n > 1 {
 		grain = min(grain, preciseRows/tileRows)
 	}
 	f.pool.For(tiles, grain, func(worker, lo, hi int) {
@@ -81,6 +83,10 @@ func (f *fast) prepare(p *product, x compute.Matrix, from []int32) {
 // multiply computes rows [first, end) of the weights.
 func (f *fast) multiply(p *product, worker, first, end int) {
 	weights, n := p.weights[first*p.rowBytes:end*p.rowBytes], end-first
+	if p.residual != nil && p.n == 1 {
+		f.multiplyPair(p, worker, first, weights, n)
+		return
+	}
 	gemm.Mul(p.t, p.out[first:], p.stride, p.to, weights, n, p.cols, p.prepared, nil, p.n, f.scratch[worker])
 	if p.residual == nil {
 		return
@@ -95,13 +101,31 @@ func (f *fast) multiply(p *product, worker, first, end int) {
 	}
 }
 
+// multiplyPair computes both products of one row of activations in one pass
+// over the weights.
+func (f *fast) multiplyPair(p *product, worker, first int, weights []byte, n int) {
+	both := f.second[worker][:2*n]
+	gemm.Mul(p.t, both, n, nil, weights, n, p.cols, f.prepared[:2*len(p.prepared)], nil, 2, f.scratch[worker])
+	out := p.out[at(p.to, 0)*p.stride+first:][:n]
+	for j, v := range both[:n] {
+		out[j] = v + both[n+j]
+	}
+}
+
 // tileRows is the number of weight rows that gemm computes side by side.
 const tileRows = 16
 
-// tilesAtOnce is how many tiles a thread claims: panels of four with many
-// columns, and otherwise about an eighth of its share.
+// mostTiles is the most that a thread claims at a time.
+const mostTiles = 32
+
+// tilesAtOnce is how many tiles a thread claims. With few columns weights are
+// streamed, in pieces of hundreds of rows since each begins slowly; with many,
+// panels of four tiles stay in the cache.
 func (f *fast) tilesAtOnce(tiles, columns int) int {
-	n := max(1, tiles/(8*f.pool.Threads()))
+	if columns <= 2 {
+		return min(max(1, tiles/(4*f.pool.Threads())), mostTiles)
+	}
+	n := min(max(1, tiles/(8*f.pool.Threads())), mostTiles)
 	if columns > 8 {
 		n = (n + 3) / 4 * 4
 	}
