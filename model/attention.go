@@ -42,6 +42,12 @@ func (p *pass) attention(i int, a Attention, w *layerWeights) error {
 	case GateFull:
 		each := byHead(heads, a.Heads)
 		stream.GatedUnit(each, gate, each, compute.Gated{F: compute.Sigmoid})
+	case GateOwn:
+		gates := view(d.scratch.headGate, p.rows, a.Heads*a.VDim)
+		if err := p.linear(gates, p.normed, w.gate); err != nil {
+			return err
+		}
+		stream.GatedUnit(heads, gates, heads, compute.Gated{F: compute.Sigmoid})
 	case GatePerHead:
 		gates := view(d.scratch.headGate, p.rows, a.Heads)
 		if err := p.linear(gates, p.normed, w.gate); err != nil {
@@ -50,7 +56,11 @@ func (p *pass) attention(i int, a Attention, w *layerWeights) error {
 		stream.Activate(gates, compute.Sigmoid)
 		stream.ScaleRows(byHead(heads, a.Heads), byHead(gates, a.Heads))
 	}
-	return p.linear(p.branch, heads, w.output)
+	err = p.linear(p.branch, heads, w.output)
+	if a.OutScale != 0 {
+		stream.Scale(p.branch, a.OutScale)
+	}
+	return err
 }
 
 // normHeads normalizes and rotates queries or keys.

@@ -22,6 +22,8 @@ type describeOptions struct {
 }
 
 var architectures = map[string]architecture{
+	"afmoe":         afMoE,
+	"mimo2":         mimo2,
 	"arcee":         arcee,
 	"baichuan":      baichuan,
 	"bailingmoe":    bailingMoE,

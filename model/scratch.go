@@ -63,6 +63,8 @@ func layout(s *Spec, batch int) (*scratch, int64) {
 				mixed = max(mixed, 2*a.Heads*a.KDim)
 			} else if a.Gate == GatePerHead {
 				gates = max(gates, a.Heads)
+			} else if a.Gate == GateOwn {
+				gates = max(gates, a.Heads*a.VDim)
 			}
 			acc = max(acc, a.accumulatorCols())
 			heads = max(heads, a.Heads*a.VDim)

@@ -97,6 +97,8 @@ type Attention struct {
 	Temperature Temperature
 	// Gate multiplies the result by the sigmoid of a projection.
 	Gate Gate
+	// OutScale multiplies the result; 0: by 1.
+	OutScale float32
 	// Sinks are learned scores that take weight and have no value.
 	Sinks bool
 	// Latent attention keeps a compressed vector of each token in place of
@@ -112,6 +114,7 @@ const (
 	GateNone    Gate = iota
 	GatePerHead      // one value for each head (Step 3.5)
 	GateFull         // one for each value; it comes with the query, head by head (Qwen3-Next)
+	GateOwn          // one for each value, of a projection of its own (AFMoE)
 )
 
 // Latent describes multi-head latent attention (DeepSeek-V2) in its absorbed

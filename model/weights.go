@@ -288,8 +288,11 @@ func (b *binder) attention(s *Spec, w *layerWeights, a Attention, name func(stri
 		b.norm(&w.qNorm, s, name("attn_q_norm"), q)
 		b.norm(&w.kNorm, s, name("attn_k_norm"), k)
 	}
-	if a.Gate == GatePerHead {
+	switch a.Gate {
+	case GatePerHead:
 		b.linear(&w.gate, name("attn_gate"), a.Heads, s.Width)
+	case GateOwn:
+		b.linear(&w.gate, name("attn_gate"), a.Heads*a.VDim, s.Width)
 	}
 	if a.Sinks {
 		b.vector(&w.sinks, name("attn_sinks.weight"), a.Heads)
