@@ -2,6 +2,7 @@ package model
 
 import (
 	"bufio"
+	"context"
 	"math"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"gorun/compute"
 	"gorun/compute/cpu"
+	"gorun/kvtier"
 	"gorun/tensor/gemm"
 )
 
@@ -134,5 +136,44 @@ func TestFastBits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestInterleaved feeds two sequences of every golden in turn and together,
+// and wants of each the bits that it gives alone.
+func TestInterleaved(t *testing.T) {
+	for _, c := range goldens {
+		t.Run(c.name, func(t *testing.T) {
+			g := loadGolden(t, c.name)
+			m := openGolden(t, g, fastDevice(t, 2), 2)
+			other := slices.Clone(g.tokens)
+			slices.Reverse(other)
+			inputs := [2][]int32{g.tokens, other}
+			seqs := [2]*kvtier.Sequence{m.NewSequence(), m.NewSequence()}
+			var got [2][]float32
+			for len(got[0]) < len(g.want) || len(got[1]) < len(g.want) {
+				var runs []Run
+				var which []int
+				for i, n := range []int{5, 9} {
+					rest := inputs[i][seqs[i].Len():]
+					if n = min(n, len(rest)); n > 0 {
+						runs, which = append(runs, Run{seqs[i], rest[:n], AllLogits}), append(which, i)
+					}
+				}
+				err := m.Forward(context.Background(), runs, func(run, _ int, logits []float32) error {
+					got[which[run]] = append(got[which[run]], logits...)
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, seq := range seqs {
+				seq.Free()
+				if d := differ(got[i], logitsOf(t, m, inputs[i], 96)); d != "" {
+					t.Errorf("sequence %d: %s", i, d)
+				}
+			}
+		})
 	}
 }

@@ -1,11 +1,9 @@
-// Command embed writes text with a model that is part of the program. Give it
-// a prompt; model.Open would take a file.
+// Command embed continues its arguments with a model that is part of it.
 package main
 
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"strings"
 
@@ -15,19 +13,17 @@ import (
 
 func main() {
 	file, err := demo.Open()
-	check(err)
-	m, err := model.New(context.Background(), file, model.Options{})
-	check(err)
-	defer m.Close()
-	prompt := strings.Join(os.Args[1:], " ")
-	for token, err := range m.NewSession().Complete(context.Background(), prompt, model.Generation{MaxTokens: 60}) {
-		check(err)
-		fmt.Print(token.Text)
-	}
-}
-
-func check(err error) {
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
+	}
+	m, err := model.New(context.Background(), file, model.Options{}) // or model.Open, with a path
+	if err != nil {
+		panic(err)
+	}
+	for token, err := range m.NewSession().Complete(context.Background(), strings.Join(os.Args[1:], " "), model.Generation{MaxTokens: 60}) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Print(token.Text)
 	}
 }
