@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/edsrzf/mmap-go"
@@ -129,7 +128,7 @@ func (r *resident) read(ctx context.Context, f *gguf.File, dev compute.Device, c
 				return err
 			}
 			b := staging[:min(chunk, p.Bytes-off)]
-			if _, err := part.ReadAt(b, p.Offset+off); err != nil && err != io.EOF {
+			if n, err := part.ReadAt(b, p.Offset+off); n < len(b) {
 				return fmt.Errorf("read tensor %q at %d of %s: %w", p.Tensor, p.Offset+off, part.Path, err)
 			}
 			stream.Write(r.pages[id].Data.At(off, int64(len(b))), b)
