@@ -8,9 +8,10 @@
 // tg_tps} for each repetition. Every figure is the median of ROUNDS, with the
 // quartiles; shares are of the limits that gorun measured in the same round.
 import {execFileSync} from "node:child_process";
-import {basename, join} from "node:path";
+import {basename, join, resolve} from "node:path";
 
-const [,, gorun, peer, rounds = "9", ...models] = process.argv;
+const [,, gorun, peer, rounds = "9", ...files] = process.argv;
+const models = files.map(f => resolve(f));
 const prompt = process.env.PROMPT ?? "512", gen = process.env.GEN ?? "32", threads = process.env.THREADS ?? "2";
 
 function ours(model) {
