@@ -52,13 +52,13 @@ func (p *progress) set(done, total int64) {
 			progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(p.what), progressbar.OptionShowBytes(p.bytes),
 			progressbar.OptionSetWidth(30), progressbar.OptionUseIECUnits(true), progressbar.OptionClearOnFinish(), progressbar.OptionShowCount())
 	}
-	p.bar.Set64(done) //nolint:errcheck // a bar that cannot be drawn is not worth an end
+	_ = p.bar.Set64(done) // a bar that cannot be drawn is not worth an end
 }
 
 // clear takes the bar away.
 func (p *progress) clear() {
 	if p.bar != nil {
-		p.bar.Clear() //nolint:errcheck
+		_ = p.bar.Clear()
 		p.bar = nil
 	}
 }

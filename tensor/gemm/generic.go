@@ -3,6 +3,7 @@ package gemm
 import (
 	"math"
 
+	"gorun/internal/f32"
 	"gorun/tensor"
 )
 
@@ -89,10 +90,10 @@ func productGeneric(f Form) productFunc {
 								int32(u[2])*int32(int8(v[2])) + int32(u[3])*int32(int8(v[3]))
 						}
 						s := float(group[16*f.group+4*r:])
-						out[r] = fma32(float32(isum), float32(s*sx), out[r])
+						out[r] = f32.FMA(float32(isum), float32(s*sx), out[r])
 						if f.min {
 							m := float(group[16*f.group+64+4*r:])
-							out[r] = fma32(m, float(sum), out[r])
+							out[r] = f32.FMA(m, float(sum), out[r])
 						}
 					}
 				}
@@ -109,7 +110,7 @@ func floatGeneric(t tensor.Type, size, rows int) floatFunc {
 				weight := floatWeight(t, w[r*stride+k*size:])
 				for c, at := range xAt {
 					p := &partial[lanes*(partialAt[c]+r)+k%lanes]
-					*p = fma32(weight, float(x[at+4*k:]), *p)
+					*p = f32.FMA(weight, float(x[at+4*k:]), *p)
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gorun/internal/f32"
 	"gorun/tensor"
 )
 
@@ -41,8 +42,8 @@ func TestFMA32RoundsOnce(t *testing.T) {
 	check := func(a, b, c float32) {
 		want := new(big.Float).SetPrec(1000).Mul(exact(a), exact(b))
 		rounded, _ := want.Add(want, exact(c)).Float32()
-		if got := fma32(a, b, c); got != rounded {
-			t.Fatalf("fma32(%g, %g, %g) = %g, want %g", a, b, c, got, rounded)
+		if got := f32.FMA(a, b, c); got != rounded {
+			t.Fatalf("f32.FMA(%g, %g, %g) = %g, want %g", a, b, c, got, rounded)
 		}
 	}
 	float := func(exponent int) float32 {
@@ -57,12 +58,12 @@ func TestFMA32RoundsOnce(t *testing.T) {
 	check(0x1p-126, 0x1p-23, 0x1p-149)
 	check(math.MaxFloat32, 1, 0x1p103)
 	for _, x := range []float32{0, 1, float32(math.Inf(1)), float32(math.NaN())} {
-		if got := fma32(float32(math.NaN()), 1, x); got == got {
-			t.Errorf("fma32(NaN, 1, %v) = %v", x, got)
+		if got := f32.FMA(float32(math.NaN()), 1, x); got == got {
+			t.Errorf("f32.FMA(NaN, 1, %v) = %v", x, got)
 		}
 	}
-	if got := fma32(float32(math.Inf(1)), 1, 1); !math.IsInf(float64(got), 1) {
-		t.Errorf("fma32(Inf, 1, 1) = %v", got)
+	if got := f32.FMA(float32(math.Inf(1)), 1, 1); !math.IsInf(float64(got), 1) {
+		t.Errorf("f32.FMA(Inf, 1, 1) = %v", got)
 	}
 }
 
