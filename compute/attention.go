@@ -22,7 +22,8 @@ const SpanTokens = 1024
 //	|    Heads x KHeadBytes     |    Heads x VHeadBytes     |
 //	+---------------------------+---------------------------+
 //
-// Heads are padded with zeros to whole blocks of their type. With VInK there
+// Heads are padded with zeros to whole blocks of their type, and types may have
+// a form that suits the length of heads (tensor.Type.HeadType). With VInK there
 // are no V rows: the values are the first VDim values of the keys (multi-head
 // latent attention of DeepSeek-V2, in its absorbed form).
 type KVLayout struct {
@@ -43,14 +44,16 @@ func NewKVLayout(heads, kDim, vDim int, vInK bool, kType, vType tensor.Type, blo
 	if blockTokens <= 0 || SpanTokens%blockTokens != 0 {
 		return KVLayout{}, fmt.Errorf("KV layout: a block of %d tokens does not divide %d", blockTokens, SpanTokens)
 	}
+	kType = kType.HeadType(kDim)
 	kBytes, err := paddedBytes(kType, kDim)
 	if err != nil {
 		return KVLayout{}, fmt.Errorf("KV layout: keys: %w", err)
 	}
+	vType = vType.HeadType(vDim)
 	if vInK {
 		vType = kType
-		if vDim > kDim || vDim%kType.BlockSize() != 0 {
-			return KVLayout{}, fmt.Errorf("KV layout: values of %d are no whole blocks of keys of %d %v", vDim, kDim, kType)
+		if vDim > kDim {
+			return KVLayout{}, fmt.Errorf("KV layout: values of %d are no part of keys of %d", vDim, kDim)
 		}
 	}
 	vBytes, err := paddedBytes(vType, vDim)

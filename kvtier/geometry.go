@@ -99,7 +99,7 @@ func NewGeometry(shapes []Shape, kType, vType tensor.Type, blockTokens int) (Geo
 }
 
 // Types lists the types that the cache can hold.
-func Types() []tensor.Type { return []tensor.Type{tensor.F32, tensor.F16} }
+func Types() []tensor.Type { return tensor.KVTypes() }
 
 func checkTypes(types ...tensor.Type) error {
 	for _, t := range types {

@@ -68,10 +68,10 @@ func (t *KVTypes) UnmarshalText(text []byte) error {
 		v = k
 	}
 	var err error
-	if t.K, err = tensor.ParseType(k); err != nil {
+	if t.K, err = tensor.ParseKVType(k); err != nil {
 		return err
 	}
-	t.V, err = tensor.ParseType(v)
+	t.V, err = tensor.ParseKVType(v)
 	return err
 }
 

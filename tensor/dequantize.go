@@ -66,6 +66,15 @@ func (t Type) codec() codec {
 	if uint64(t) < uint64(len(codecs)) {
 		return codecs[t]
 	}
+	if t.turbo() != nil {
+		return codec{
+			func(dst []float32, src []byte) {
+				Decode(t, dst, src)
+				RotateBack(t, dst)
+			},
+			func(dst []byte, src, _ []float32) { t.quantizeTurbo(dst, src) },
+		}
+	}
 	return codec{}
 }
 

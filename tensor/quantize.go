@@ -155,7 +155,7 @@ func CheckValues(t Type, src []float32) error {
 func (t Type) limit() float32 {
 	const half, e4m3 = 65504, 224
 	switch t {
-	case F16, Q4_1, Q5_1:
+	case F16, Q4_1, Q5_1, Turbo4, Turbo3, Turbo2, turbo4Short, turbo3Short, turbo2Short:
 		return half
 	case BF16:
 		return math.MaxFloat32 - 0x1p119 // more is rounded to infinity

@@ -103,7 +103,7 @@ var table = map[Type]info{
 	Q2_0_ROCMFPX:      {"q2_0_rocmfpx", 32, 10},
 }
 
-// Types returns every known type in the order of their ids.
+// Types returns every type that files may hold, in the order of their ids.
 func Types() []Type {
 	types := make([]Type, 0, len(table))
 	for t := range table {
@@ -123,7 +123,7 @@ func ParseType(name string) (Type, error) {
 	return 0, fmt.Errorf("tensor: unknown type %q", name)
 }
 
-// Known reports whether the type is in the table.
+// Known reports whether files may hold the type.
 func (t Type) Known() bool { _, ok := table[t]; return ok }
 
 // Private reports whether the type id belongs to the ROCmFP fork. Other forks
@@ -133,22 +133,31 @@ func (t Type) Private() bool { return t >= 100 && t.Known() }
 
 // String returns the type's name as users write it, "q4_K" for example.
 func (t Type) String() string {
-	if i, ok := table[t]; ok {
+	if i, ok := t.info(); ok {
 		return i.name
 	}
 	return fmt.Sprintf("type(%d)", uint32(t))
 }
 
+// info finds the type in the table, or among those of the KV cache.
+func (t Type) info() (info, bool) {
+	if t >= kvOnly && int(t-kvOnly) < len(kvTable) {
+		return kvTable[t-kvOnly], true
+	}
+	i, ok := table[t]
+	return i, ok
+}
+
 // BlockSize is the number of elements that one block holds.
-func (t Type) BlockSize() int { return table[t].block }
+func (t Type) BlockSize() int { i, _ := t.info(); return i.block }
 
 // BlockBytes is the number of bytes of one block.
-func (t Type) BlockBytes() int { return table[t].bytes }
+func (t Type) BlockBytes() int { i, _ := t.info(); return i.bytes }
 
 // RowSize returns the bytes of a row of n elements. It is the one function
 // that sizes rows in files, pages, plans and kernels.
 func (t Type) RowSize(n int64) (int64, error) {
-	i, ok := table[t]
+	i, ok := t.info()
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("tensor: %v is not a known type", t)

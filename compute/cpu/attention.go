@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"math"
 
 	"gorun/compute"
@@ -33,7 +34,8 @@ func (s *stream) storeHeads(worker int, t tensor.Type, dst []byte, values []floa
 	for h := range heads {
 		copy(padded, values[h*dim:][:dim])
 		if err := tensor.Quantize(t, dst[h*size:][:size], padded); err != nil {
-			panic(err) // the layout's types were checked when it was made
+			clear(dst[h*size:][:size])
+			s.fail(fmt.Errorf("the KV cache: %w: a wider type may hold it", err))
 		}
 	}
 }

@@ -21,10 +21,14 @@ type attentionCase struct {
 func drawAttention(t *rapid.T, longest, widest int) attentionCase {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
 	group, kvHeads := 1+r.IntN(3), 1+r.IntN(2)
-	kt := rapid.SampledFrom([]tensor.Type{tensor.F32, tensor.F16}).Draw(t, "K type")
-	vt := rapid.SampledFrom([]tensor.Type{tensor.F32, tensor.F16}).Draw(t, "V type")
+	kt := rapid.SampledFrom(tensor.KVTypes()).Draw(t, "K type")
+	vt := rapid.SampledFrom(tensor.KVTypes()).Draw(t, "V type")
 	block := rapid.SampledFrom([]int{4, 64, 256}).Draw(t, "block")
-	l, err := compute.NewKVLayout(kvHeads, 1+r.IntN(widest), 1+r.IntN(widest), false, kt, vt, block)
+	inK, kDim, vDim := rapid.Bool().Draw(t, "V in K"), 1+r.IntN(widest), 1+r.IntN(widest)
+	if inK {
+		vDim = min(vDim, kDim)
+	}
+	l, err := compute.NewKVLayout(kvHeads, kDim, vDim, inK, kt, vt, block)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,15 +48,30 @@ func drawAttention(t *rapid.T, longest, widest int) attentionCase {
 	return c
 }
 
-// direct computes attention as the formula has it, with float16 rounding of
-// keys and values.
+// rounded is what the cache keeps of heads of dim values.
+func rounded(t tensor.Type, values []float32, dim int) []float32 {
+	var out []float32
+	padded := make([]float32, (dim+t.BlockSize()-1)/t.BlockSize()*t.BlockSize())
+	coded := make([]byte, len(padded)/t.BlockSize()*t.BlockBytes())
+	for ; len(values) > 0; values = values[dim:] {
+		clear(padded[copy(padded, values[:dim]):])
+		if err := tensor.Quantize(t, coded, padded); err != nil {
+			panic(err)
+		}
+		tensor.Dequantize(t, padded, coded)
+		out = append(out, padded[:dim]...)
+	}
+	return out
+}
+
+// direct computes attention as the formula has it, with keys and values as the
+// cache keeps them.
 func (c attentionCase) direct() []float32 {
 	a, l := c.a, c.a.Layout
-	round := func(t tensor.Type, v float32) float64 {
-		if t == tensor.F16 {
-			v = tensor.F16ToF32(tensor.F32ToF16(v))
-		}
-		return float64(v)
+	k := rounded(l.KType, c.k, l.KDim)
+	v, vDim := k, l.KDim
+	if !l.VInK {
+		v, vDim = rounded(l.VType, c.v, l.VDim), l.VDim
 	}
 	out := make([]float32, c.rows*a.Heads*l.VDim)
 	for r := range c.rows {
@@ -65,7 +84,7 @@ func (c attentionCase) direct() []float32 {
 			for p := a.Visible(c.past + r); p <= c.past+r; p++ {
 				score := 0.0
 				for d := range l.KDim {
-					score += float64(c.q[(r*a.Heads+h)*l.KDim+d]) * round(l.KType, c.k[(p*l.Heads+kv)*l.KDim+d])
+					score += float64(c.q[(r*a.Heads+h)*l.KDim+d]) * float64(k[(p*l.Heads+kv)*l.KDim+d])
 				}
 				score *= float64(a.Scale)
 				if a.Cap > 0 {
@@ -74,7 +93,7 @@ func (c attentionCase) direct() []float32 {
 				w := math.Exp(score)
 				sum += w
 				for d := range l.VDim {
-					result[d] += w * round(l.VType, c.v[(p*l.Heads+kv)*l.VDim+d])
+					result[d] += w * float64(v[(p*l.Heads+kv)*vDim+d])
 				}
 			}
 			for d := range l.VDim {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"sync"
 
 	"gorun/compute"
 	"gorun/tensor"
@@ -11,6 +12,25 @@ import (
 type stream struct {
 	pool    *Pool
 	scratch [][]float32 // one for each worker, grown on demand
+
+	mu  sync.Mutex
+	err error // of an operation since the last Read or Sync
+}
+
+// fail keeps the first error for the next Read or Sync.
+func (s *stream) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// failed returns that error, once.
+func (s *stream) failed() error {
+	err := s.err
+	s.err = nil
+	return err
 }
 
 // worker returns n values of scratch that no other worker uses.
@@ -37,10 +57,10 @@ func (s *stream) Write(dst compute.Span, src []byte) {
 func (s *stream) Read(dst []byte, src compute.Span) error {
 	require(int64(len(dst)) == src.N, "Read of %d bytes from %d", len(dst), src.N)
 	copy(dst, bytesOf(src))
-	return nil
+	return s.failed()
 }
 
-func (s *stream) Sync() error { return nil }
+func (s *stream) Sync() error { return s.failed() }
 
 func (s *stream) Close() error { return nil }
 

@@ -88,6 +88,7 @@ func (b *Block) Reset() { b.rows = b.rows[:0] }
 func (b *Block) Query(q []float32, from, to int) {
 	row := b.q[len(b.rows)*b.kWidth:][:b.kWidth]
 	clear(row[copy(row, q):])
+	tensor.Rotate(b.shape.KType, row)
 	b.rows = append(b.rows, blockRow{from: from, to: to})
 }
 
@@ -238,9 +239,11 @@ func (b *Block) addRows(k *kernels, kernel, first, begin, end int, src []byte, s
 }
 
 // Partial is the result of row i: the largest score, the sum of weights and
-// the weighted values.
+// the weighted values. It may be asked for once.
 func (b *Block) Partial(i int) (top, sum float32, values []float32) {
-	return b.rows[i].top, b.rows[i].sum, b.sums[i*b.vWidth:][:b.shape.VDim]
+	values = b.sums[i*b.vWidth:][:b.vWidth]
+	tensor.RotateBack(b.shape.VType, values)
+	return b.rows[i].top, b.rows[i].sum, values[:b.shape.VDim]
 }
 
 // bytesOf views float32 as memory.

@@ -26,6 +26,9 @@
 // place of the online softmax of Milakov and Gimelshein ("Online normalizer
 // calculation for softmax", 2018).
 //
+// Keys and values of a rotated type (tensor.Rotate) stay rotated: the query is
+// turned before, and o after it has been summed up.
+//
 // exp, and the tanh of the softcap c*tanh(x/c), are those of package f32.
 //
 // # Blocks

@@ -9,7 +9,7 @@ func width(t tensor.Type, dim int) int { return roundUp(dim, max(lanes, t.BlockS
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
 // loadRows converts rows of dim values that begin at src[i*stride] to rows of
-// float32, padded with zeros or, within a block, with what is there.
+// float32, rotated if the type is, padded with zeros or, within a block, with what is there.
 func (k *kernels) loadRows(t tensor.Type, dst []float32, dim int, src []byte, stride, rows int) {
 	if rows == 0 {
 		return
@@ -29,7 +29,7 @@ func (k *kernels) loadRows(t tensor.Type, dst []float32, dim int, src []byte, st
 	from, to := fast/block*t.BlockBytes(), padded/block*t.BlockBytes()
 	for i := range rows {
 		row := dst[i*width:][:width]
-		tensor.Dequantize(t, row[fast:padded], src[i*stride+from:i*stride+to])
+		tensor.Decode(t, row[fast:padded], src[i*stride+from:i*stride+to])
 		clear(row[padded:])
 	}
 }
