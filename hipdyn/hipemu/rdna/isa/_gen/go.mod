@@ -1,0 +1,3 @@
+module gorun/hipdyn/hipemu/rdna/isa/_gen
+
+go 1.26.0
