@@ -19,7 +19,7 @@ function ours(model) {
   const [pp, tg] = JSON.parse(out);
   return {
     pp: pp.tokens_per_second.median, tg: tg.tokens_per_second.median,
-    peak: pp.share_of_fp32_peak, bandwidth: tg.share_of_read_bandwidth,
+    peak: pp.share_of_fp32_peak.median, bandwidth: tg.share_of_read_bandwidth.median,
     read: tg.machine.read_bytes_per_second, flops: tg.machine.fp32_flops_per_second,
   };
 }

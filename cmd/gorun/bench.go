@@ -28,7 +28,7 @@ type benchCommand struct {
 
 func (benchCommand) Help() string {
 	return `Times reading a prompt (pp) and writing tokens one by one (tg), after a warm-up. What the machine can do at best, memory
-bandwidth and float32 multiply-adds of all threads, is measured in the same run. Figures are medians.
+bandwidth and float32 multiply-adds of all threads, is measured before and after each repetition. Figures are medians, with quartiles.
 
 Examples:
   gorun bench model.gguf -p 512 -n 128
@@ -46,14 +46,15 @@ type benchResult struct {
 	// BytesPerToken are weights and KV that a token has to read, if it is
 	// written alone.
 	BytesPerToken float64 `json:"bytes_per_token,omitempty"`
-	// OfBandwidth and OfPeak are shares of what the machine can do.
-	OfBandwidth float64        `json:"share_of_read_bandwidth,omitempty"`
-	OfPeak      float64        `json:"share_of_fp32_peak,omitempty"`
+	// OfBandwidth and OfPeak are shares of what the machine could do just
+	// before and after each repetition.
+	OfBandwidth *spread        `json:"share_of_read_bandwidth,omitempty"`
+	OfPeak      *spread        `json:"share_of_fp32_peak,omitempty"`
 	Model       string         `json:"model"`
 	Threads     int            `json:"threads"`
 	KV          string         `json:"kv"`
 	Numerics    string         `json:"numerics"`
-	Machine     machine.Limits `json:"machine"`
+	Machine     machine.Limits `json:"machine"` // medians
 }
 
 // spread is a median with what lies around it.
@@ -63,6 +64,10 @@ type spread struct {
 	Max    float64 `json:"max"`
 	P25    float64 `json:"p25"`
 	P75    float64 `json:"p75"`
+}
+
+func (s *spread) percent(of string) string {
+	return fmt.Sprintf("%.1f %% (%.1f-%.1f) of %s", 100*s.Median, 100*s.P25, 100*s.P75, of)
 }
 
 func spreadOf(values []float64) spread {
@@ -98,11 +103,12 @@ func (c *benchCommand) Run(s *streams, in *interrupts) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	limits, err := machine.Measure(ctx, m.Plan().Options.Threads)
+	meter, err := machine.NewMeter(m.Plan().Options.Threads)
 	if err != nil {
 		return err
 	}
-	b := &bencher{ctx: ctx, m: m.Model, limits: limits, reps: c.Reps, bar: s.progress("bench", false), name: c.Model}
+	defer func() { err = errors.Join(err, meter.Close()) }()
+	b := &bencher{ctx: ctx, m: m.Model, meter: meter, reps: c.Reps, bar: s.progress("bench", false), name: c.Model}
 	for _, depth := range depths {
 		for _, n := range prompts {
 			err = errors.Join(err, b.prompt(n, depth))
@@ -132,7 +138,7 @@ func orDefault(list []int, n int) []int {
 type bencher struct {
 	ctx     context.Context
 	m       *model.Model
-	limits  machine.Limits
+	meter   *machine.Meter
 	reps    int
 	bar     *progress
 	name    string
@@ -176,37 +182,48 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 	if n == 0 {
 		return nil
 	}
-	var rates []float64
+	cost := b.m.Cost(depth + n/2)
+	bytes := float64(cost.WeightBytes + cost.KVBytes)
+	var rates, ofBandwidth, ofPeak, read, flops []float64
 	for rep := range b.reps + 1 { // the first warms up
+		if err := b.ctx.Err(); err != nil {
+			return err
+		}
 		b.bar.set(int64(rep), int64(b.reps+1))
 		seq := b.m.NewSequence()
 		err := b.feed(seq, b.tokens(depth))
+		before := b.meter.Measure()
 		begin := time.Now()
 		if err == nil {
 			err = work(seq)
 		}
 		rate := float64(n) / time.Since(begin).Seconds()
+		limits := machine.Between(before, b.meter.Measure())
 		seq.Free()
 		if err != nil {
 			return err
 		}
 		if rep > 0 {
 			rates = append(rates, rate)
+			read, flops = append(read, limits.ReadBytesPerSecond), append(flops, limits.FlopsPerSecond)
+			ofBandwidth = append(ofBandwidth, share(bytes*rate, limits.ReadBytesPerSecond))
+			ofPeak = append(ofPeak, share(2*float64(cost.MultiplyAdds)*rate, limits.FlopsPerSecond))
 		}
 	}
 	r := benchResult{
 		Test: fmt.Sprintf("%s%d", kind, n), Tokens: n, Depth: depth, Reps: b.reps, Speed: spreadOf(rates), Model: b.name,
-		Threads: b.m.Plan().Options.Threads, KV: b.m.Plan().Options.KV.String(), Numerics: b.m.Numerics(), Machine: b.limits,
+		Threads: b.m.Plan().Options.Threads, KV: b.m.Plan().Options.KV.String(), Numerics: b.m.Numerics(),
+		Machine: machine.Limits{ReadBytesPerSecond: spreadOf(read).Median, FlopsPerSecond: spreadOf(flops).Median},
 	}
 	if depth > 0 {
 		r.Test += fmt.Sprintf("@d%d", depth)
 	}
-	cost := b.m.Cost(depth + n/2)
 	if kind == "tg" {
-		r.BytesPerToken = float64(cost.WeightBytes + cost.KVBytes)
-		r.OfBandwidth = share(r.BytesPerToken*r.Speed.Median, b.limits.ReadBytesPerSecond)
-	} else {
-		r.OfPeak = share(2*float64(cost.MultiplyAdds)*r.Speed.Median, b.limits.FlopsPerSecond)
+		s := spreadOf(ofBandwidth)
+		r.BytesPerToken, r.OfBandwidth = bytes, &s
+	} else if r.Machine.FlopsPerSecond > 0 {
+		s := spreadOf(ofPeak)
+		r.OfPeak = &s
 	}
 	b.results = append(b.results, r)
 	return nil
@@ -222,15 +239,21 @@ func share(v, limit float64) float64 {
 
 func (b *bencher) print(s *streams) error {
 	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "test\ttokens/s\tmin\tmax\tshare\n")
+	fmt.Fprintf(t, "test\ttokens/s\tquartiles\tshare (quartiles)\n")
 	for _, r := range b.results {
-		of := fmt.Sprintf("%.1f %% of float32 peak", 100*r.OfPeak)
-		if r.BytesPerToken > 0 {
-			of = fmt.Sprintf("%.1f %% of read bandwidth", 100*r.OfBandwidth)
+		of := "-"
+		switch {
+		case r.OfBandwidth != nil:
+			of = r.OfBandwidth.percent("read bandwidth")
+		case r.OfPeak != nil:
+			of = r.OfPeak.percent("float32 peak")
 		}
-		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%s\n", r.Test, r.Speed.Median, r.Speed.Min, r.Speed.Max, of)
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f-%.2f\t%s\n", r.Test, r.Speed.Median, r.Speed.P25, r.Speed.P75, of)
 	}
-	fmt.Fprintf(t, "\nmachine\t%.1f GB/s read, %.0f GFLOP/s float32, %d threads\n",
-		b.limits.ReadBytesPerSecond/1e9, b.limits.FlopsPerSecond/1e9, b.m.Plan().Options.Threads)
+	if n := len(b.results); n > 0 {
+		r := b.results[n-1]
+		fmt.Fprintf(t, "\nmachine\t%.1f GB/s read, %.0f GFLOP/s float32, %d threads\n",
+			r.Machine.ReadBytesPerSecond/1e9, r.Machine.FlopsPerSecond/1e9, r.Threads)
+	}
 	return t.Flush()
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -111,42 +110,6 @@ func close32(t failer, what string, got, want []float32, tolerance float64) {
 		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= tolerance*(1+math.Abs(float64(want[i])))) {
 			t.Fatalf("%s: value %d is %v, want %v", what, i, got[i], want[i])
 		}
-	}
-}
-
-func TestPool(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		threads := rapid.IntRange(1, 9).Draw(t, "threads")
-		p, err := NewPool(threads)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		for range 20 {
-			n, grain := rapid.IntRange(0, 300).Draw(t, "n"), rapid.IntRange(0, 40).Draw(t, "grain")
-			done := make([]int32, n)
-			busy := make([]atomic.Bool, threads)
-			p.For(n, grain, func(w, lo, hi int) {
-				if busy[w].Swap(true) {
-					t.Errorf("worker %d is in two places", w)
-				}
-				if hi-lo > max(grain, 1) {
-					t.Errorf("a run of %d, at most %d", hi-lo, grain)
-				}
-				for i := lo; i < hi; i++ {
-					atomic.AddInt32(&done[i], 1)
-				}
-				busy[w].Store(false)
-			})
-			for i, c := range done {
-				if c != 1 {
-					t.Fatalf("index %d of %d was done %d times", i, n, c)
-				}
-			}
-		}
-	})
-	if _, err := NewPool(0); err == nil {
-		t.Error("a pool of no threads")
 	}
 }
 

@@ -46,7 +46,7 @@ func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows
 	}
 	f.prepare(&p, x, rows.From)
 	tiles := (w.Rows + tileRows - 1) / tileRows
-	grain := f.tilesAtOnce(tiles, p.n)
+	grain := f.tilesAtOnce(&p)
 	if p.residual != nil && p.n > 1 {
 		grain = min(grain, preciseRows/tileRows)
 	}
@@ -82,7 +82,7 @@ func (f *fast) prepare(p *product, x compute.Matrix, from []int32) {
 
 // multiply computes rows [first, end) of the weights.
 func (f *fast) multiply(p *product, worker, first, end int) {
-	weights, n := p.weights[first*p.rowBytes:end*p.rowBytes], end-first
+	weights, n := p.weights[first*p.rowBytes:], end-first
 	if p.residual != nil && p.n == 1 {
 		f.multiplyPair(p, worker, first, weights, n)
 		return
@@ -118,15 +118,19 @@ const tileRows = 16
 // mostTiles is the most that a thread claims at a time.
 const mostTiles = 32
 
+// streamBytes are claimed at a time when weights are streamed: little, so that
+// threads end at the same time, but enough to be worth a call.
+const streamBytes = 64 << 10
+
 // tilesAtOnce is how many tiles a thread claims. With few columns weights are
-// streamed, in pieces of hundreds of rows since each begins slowly; with many,
-// panels of four tiles stay in the cache.
-func (f *fast) tilesAtOnce(tiles, columns int) int {
-	if columns <= 2 {
-		return min(max(1, tiles/(4*f.pool.Threads())), mostTiles)
+// streamed; with many, panels of four tiles stay in the cache.
+func (f *fast) tilesAtOnce(p *product) int {
+	tiles := (p.rows + tileRows - 1) / tileRows
+	if p.n <= 2 {
+		return min(max(1, streamBytes/(tileRows*p.rowBytes)), max(1, tiles/(4*f.pool.Threads())), mostTiles)
 	}
 	n := min(max(1, tiles/(8*f.pool.Threads())), mostTiles)
-	if columns > 8 {
+	if p.n > 8 {
 		n = (n + 3) / 4 * 4
 	}
 	return n

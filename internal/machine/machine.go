@@ -6,8 +6,7 @@ package machine
 //go:generate sh -c "cd _asm && go run . -out ../loops_amd64.s -stubs ../loops_amd64.go -pkg machine"
 
 import (
-	"context"
-	"slices"
+	"errors"
 	"sync"
 	"time"
 
@@ -22,64 +21,72 @@ type Limits struct {
 }
 
 // readBytes is what each thread reads in a turn, well beyond caches.
-const readBytes = 256 << 20
+const readBytes = 128 << 20
 
-// rounds of each measurement; the best counts, since a neighbour can only make
-// it worse.
-const rounds = 5
+// turns of each measurement, some 20 ms together; the best counts, since a
+// neighbour can only make it worse.
+const turns = 3
 
-// Measure measures with the given number of threads, for about a second.
-func Measure(ctx context.Context, threads int) (Limits, error) {
-	var l Limits
-	bytes, err := measureRead(ctx, threads)
-	if err != nil {
-		return l, err
-	}
-	l.ReadBytesPerSecond = bytes
-	l.FlopsPerSecond, err = measureFlops(ctx, threads)
-	return l, err
+// A Meter measures the limits of a number of threads again and again, so that
+// what is told as a share of them can be measured in between: the speed of
+// shared machines changes from second to second.
+type Meter struct {
+	memory []*arena.Arena
 }
 
-func measureRead(ctx context.Context, threads int) (float64, error) {
-	memory := make([][]byte, threads)
-	for i := range memory {
+// NewMeter takes 128 MiB of memory for each thread.
+func NewMeter(threads int) (*Meter, error) {
+	m := &Meter{}
+	for range threads {
 		a, err := arena.New(readBytes)
 		if err != nil {
-			return 0, err
+			return nil, errors.Join(err, m.Close())
 		}
-		defer a.Free()
-		memory[i] = a.Bytes()
+		m.memory = append(m.memory, a)
+		b := a.Bytes()
 		for at := 0; at < readBytes; at += 4096 {
-			memory[i][at] = 1 // so that each page is there, and not the zero page
+			b[at] = 1 // so that each page is there, and not the zero page
 		}
 	}
-	return best(ctx, threads, readBytes, func(i int) { read(memory[i]) })
+	return m, nil
 }
 
-func measureFlops(ctx context.Context, threads int) (float64, error) {
-	loop, flops := multiplyAdd()
-	if loop == nil {
-		return 0, ctx.Err()
+// Close gives the memory back.
+func (m *Meter) Close() error {
+	var errs []error
+	for _, a := range m.memory {
+		errs = append(errs, a.Free())
 	}
-	const n = 4 << 20
-	return best(ctx, threads, float64(n*flops), func(int) { loop(n) })
+	m.memory = nil
+	return errors.Join(errs...)
+}
+
+// Measure takes some 50 ms.
+func (m *Meter) Measure() Limits {
+	const n = 1 << 20
+	l := Limits{ReadBytesPerSecond: m.best(readBytes, func(i int) { read(m.memory[i].Bytes()) })}
+	if loop, flops := multiplyAdd(); loop != nil {
+		l.FlopsPerSecond = m.best(float64(n*flops), func(int) { loop(n) })
+	}
+	return l
 }
 
 // best is the largest rate, in units per second, at which all threads do work
 // of so many units each.
-func best(ctx context.Context, threads int, units float64, work func(thread int)) (float64, error) {
-	var rates []float64
-	for range rounds {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
+func (m *Meter) best(units float64, work func(thread int)) (rate float64) {
+	for range turns {
 		var all sync.WaitGroup
 		begin := time.Now()
-		for i := range threads {
+		for i := range m.memory {
 			all.Go(func() { work(i) })
 		}
 		all.Wait()
-		rates = append(rates, units*float64(threads)/time.Since(begin).Seconds())
+		rate = max(rate, units*float64(len(m.memory))/time.Since(begin).Seconds())
 	}
-	return slices.Max(rates), nil
+	return rate
+}
+
+// Between is the mean of two measurements: what to expect between them.
+func Between(a, b Limits) Limits {
+	return Limits{(a.ReadBytesPerSecond + b.ReadBytesPerSecond) / 2, (a.FlopsPerSecond + b.FlopsPerSecond) / 2}
 }

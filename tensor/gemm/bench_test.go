@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,7 +42,7 @@ func BenchmarkDecode(b *testing.B) {
 				use(b, s)
 				size, _ := t.RowSize(cols)
 				rowBytes := int(size)
-				rows := (64 << 20) / rowBytes / 64 * 64
+				rows := benchBytes() / rowBytes / 64 * 64
 				w := randomWeights(rand.New(rand.NewPCG(1, 1)), t, 64, cols)
 				for len(w) < rows*rowBytes {
 					w = append(w, w[:min(len(w), rows*rowBytes-len(w))]...)
@@ -130,4 +131,13 @@ func interleave(b *testing.B, first, second func(thread int)) (float64, float64)
 	slices.Sort(seconds[0])
 	slices.Sort(seconds[1])
 	return seconds[0][b.N/2], seconds[1][b.N/2]
+}
+
+// benchBytes is the size of the matrix: GEMM_MIB, beyond the caches by
+// default. One that fits into them shows what the arithmetic alone takes.
+func benchBytes() int {
+	if n, err := strconv.Atoi(os.Getenv("GEMM_MIB")); err == nil {
+		return n << 20
+	}
+	return 64 << 20
 }

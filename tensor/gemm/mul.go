@@ -45,21 +45,23 @@ func (f *format) fileBytes(t tensor.Type, k int) int { return k / t.BlockSize() 
 // where from and to are entries of the lists xRows and dstRows, or c itself
 // where the list is nil. Rows listed twice in dstRows are a mistake.
 //
-// w holds rows rows of cols elements of type t in file layout, x rows of
-// activations as PrepareRow makes them (for this type or one of the same
-// Form), scratch at least ScratchBytes.
+// w begins with rows rows of cols elements of type t in file layout; what
+// follows them is not read, but prefetched. x holds rows of activations as
+// PrepareRow makes them (for this type or one of the same Form), scratch at
+// least ScratchBytes.
 //
 // Mul neither allocates nor keeps its arguments, and calls with different dst
 // and scratch may run at the same time. Lengths that do not fit are mistakes
 // of the caller: it panics.
 //
 // A caller that shares a product among threads splits rows, in multiples of
-// 16, rather than columns. With one column, the beginning of w is not
-// prefetched, so a piece should be large: 256 to 512 rows or some 100 KiB and
-// more. With many columns each panel of 64 rows is unpacked once, and 64 rows
-// are a good piece. The runtime can preempt Mul between kernel calls. The
-// longest of those are the ones with a single column, which take 16 rows from
-// end to end, 10 us for rows of 16 KiB.
+// 16, rather than columns. With one or two columns, each thread should take
+// pieces that follow each other, and pass w up to the end of its last, since the
+// beginning of a piece is prefetched only by the one before. With many
+// columns each panel of 64 rows is unpacked once, and 64 rows are a good
+// piece. The runtime can preempt Mul between kernel calls. The longest of
+// those are the ones with a single column, which take 16 rows from end to end,
+// 10 us for rows of 16 KiB.
 func Mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w []byte, rows, cols int,
 	x []byte, xRows []int32, n int, scratch []byte) {
 	current.Load().mul(t, dst, dstStride, dstRows, w, rows, cols, x, xRows, n, scratch)
@@ -103,7 +105,7 @@ func (p *product) check(scratch []byte) {
 		fail("product of %d rows of %d %v with %d columns: %v", p.rows, p.cols, p.t, p.n, err)
 	}
 	p.rowBytes, p.xBytes = int(rowBytes), ActivationBytes(p.t, p.cols)
-	if len(p.w) != p.rows*p.rowBytes {
+	if len(p.w) < p.rows*p.rowBytes {
 		fail("%d rows of %d %v in %d bytes", p.rows, p.cols, p.t, len(p.w))
 	}
 	if len(scratch) < ScratchBytes(p.t, p.cols) {
@@ -197,10 +199,12 @@ func (p *product) dot(cols columns, kernels *[dotColumns]dotFunc, blocks int, ti
 	kernel := kernels[width-1]
 	for row := 0; row < p.rows; row += tileRows {
 		row := min(row, p.rows-tileRows)
-		w, ahead := p.w[row*p.rowBytes:][:tileRows*p.rowBytes], tileRows*p.rowBytes
-		if row+tileRows == p.rows {
+		tileBytes := tileRows * p.rowBytes
+		w, ahead := p.w[row*p.rowBytes:], tileBytes
+		if len(w) < 2*tileBytes {
 			ahead = 0
 		}
+		w = w[:tileBytes]
 		for c := 0; c < p.n; c += width {
 			kernel(tile, w, p.rowBytes, p.x, cols.from[c:][:width], sums[tileRows*c:], blocks, ahead)
 			ahead = 0
