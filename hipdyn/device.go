@@ -18,18 +18,18 @@ type Info struct {
 	Name         string `json:"name"`  // e.g. AMD Radeon RX 9070 XT
 	GFX          string `json:"gfx"`   // instruction set, e.g. gfx1201
 	PCI          string `json:"pci"`   // e.g. 0000:03:00.0
-	TotalMemory  int64  `json:"totalMemory"`
+	TotalMemory  int64  `json:"total_memory"`
 	Integrated   bool   `json:"integrated"` // shares the host's memory
-	ComputeUnits int    `json:"computeUnits"`
-	WaveSize     int    `json:"waveSize"`
-	BlockThreads int    `json:"blockThreads"` // most work-items of a work-group
+	ComputeUnits int    `json:"compute_units"`
+	WaveSize     int    `json:"wave_size"`
+	BlockThreads int    `json:"block_threads"` // most work-items of a work-group
 	LDS          int    `json:"lds"`          // most bytes of LDS of a work-group
 	L2           int    `json:"l2"`           // bytes
-	ClockKHz     int    `json:"clockKHz"`
-	MemoryKHz    int    `json:"memoryKHz"`
-	MemoryBits   int    `json:"memoryBits"` // width of the memory's bus
-	LargeBAR     bool   `json:"largeBAR"`   // the host can address all of its memory
-	Virtual      bool   `json:"virtual"`    // says that it has virtual memory management; see TestVirtual
+	ClockKHz     int    `json:"clock_khz"`
+	MemoryKHz    int    `json:"memory_clock_khz"`
+	MemoryBits   int    `json:"memory_bus_bits"` // width of the memory's bus
+	LargeBAR     bool   `json:"large_bar"`   // the host can address all of its memory
+	Virtual      bool   `json:"virtual_memory"`    // says that it has virtual memory management; see TestVirtual
 }
 
 // Device is a GPU and the thread that owns it.

@@ -1,6 +1,8 @@
 package hipdyn
 
 import (
+	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -18,8 +20,8 @@ type Module struct {
 
 // LoadModule loads a code object (an ELF file for the device's instruction set).
 func (d *Device) LoadModule(object []byte) (*Module, error) {
-	if len(object) == 0 {
-		return nil, errors.New("hipdyn: the code object is empty")
+	if err := checkObject(object); err != nil {
+		return nil, fmt.Errorf("hipdyn: code object for %s: %w", d.GFX, err)
 	}
 	image, err := arena.New(int64(len(object)))
 	if err != nil {
@@ -33,6 +35,29 @@ func (d *Device) LoadModule(object []byte) (*Module, error) {
 		return nil, errors.Join(fmt.Errorf("code object of %d bytes for %s: %w", len(object), d.GFX, err), image.Free())
 	}
 	return &Module{d, h, image}, nil
+}
+
+// checkObject makes sure that a file is as long as its header says: HIP is not
+// told the length.
+func checkObject(object []byte) error {
+	const headerBytes, machineAMDGPU = 64, 224
+	if len(object) < headerBytes || string(object[:4]) != elf.ELFMAG || object[elf.EI_CLASS] != byte(elf.ELFCLASS64) {
+		return fmt.Errorf("%d bytes that are no 64-bit ELF file", len(object))
+	}
+	le := binary.LittleEndian
+	if m := le.Uint16(object[18:]); m != machineAMDGPU {
+		return fmt.Errorf("an ELF file for machine %d, not for an AMD GPU (%d)", m, machineAMDGPU)
+	}
+	for _, table := range []struct {
+		name                string
+		offset, size, count int
+	}{{"program headers", 32, 54, 56}, {"section headers", 40, 58, 60}} {
+		at, size := le.Uint64(object[table.offset:]), uint64(le.Uint16(object[table.size:]))*uint64(le.Uint16(object[table.count:]))
+		if n := uint64(len(object)); at > n || size > n-at {
+			return fmt.Errorf("cut off: %d bytes, with %s at %d", n, table.name, at)
+		}
+	}
+	return nil
 }
 
 // Unload waits for the device and unloads the module; its functions end.

@@ -28,10 +28,10 @@ type Node struct {
 // memory that the GPU may use.
 type Card struct {
 	PCI       string `json:"pci"`
-	VRAMTotal int64  `json:"vramTotal"`
-	VRAMUsed  int64  `json:"vramUsed"`
-	GTTTotal  int64  `json:"gttTotal"`
-	GTTUsed   int64  `json:"gttUsed"`
+	VRAMTotal int64  `json:"vram_total"`
+	VRAMUsed  int64  `json:"vram_used"`
+	GTTTotal  int64  `json:"gtt_total"`
+	GTTUsed   int64  `json:"gtt_used"`
 }
 
 // ReadSystem reads /dev/kfd and /sys under root, os.DirFS("/").

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -12,6 +13,7 @@ import (
 	"gorun/gguf"
 	"gorun/internal/sysmem"
 	"gorun/internal/units"
+	"gorun/kernels"
 	"gorun/model"
 )
 
@@ -29,7 +31,7 @@ type engineFlags struct {
 
 // defaults fills in what help texts mention.
 func defaults() kong.Vars {
-	return kong.Vars{"kvtypes": fmt.Sprint(kvTypes())}
+	return kong.Vars{"kvtypes": fmt.Sprint(kvTypes()), "targets": strings.Join(kernels.Targets(), ", ")}
 }
 
 // options makes the model's options.

@@ -38,6 +38,7 @@ type commands struct {
 	Quantize   quantizeCommand   `cmd:"" help:"Turn a model into a smaller one."`
 	Synth      synthCommand      `cmd:"" help:"Make a model with random weights in the shape of a real one."`
 	Selftest   selftestCommand   `cmd:"" help:"Check the kernels of this CPU against known answers."`
+	Devices    devicesCommand    `cmd:"" help:"List the GPUs that HIP finds, or why it finds none."`
 	Version    versionCommand    `cmd:"" help:"Show the version."`
 }
 
