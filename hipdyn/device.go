@@ -23,13 +23,13 @@ type Info struct {
 	ComputeUnits int    `json:"compute_units"`
 	WaveSize     int    `json:"wave_size"`
 	BlockThreads int    `json:"block_threads"` // most work-items of a work-group
-	LDS          int    `json:"lds"`          // most bytes of LDS of a work-group
-	L2           int    `json:"l2"`           // bytes
+	LDS          int    `json:"lds"`           // most bytes of LDS of a work-group
+	L2           int    `json:"l2"`            // bytes
 	ClockKHz     int    `json:"clock_khz"`
 	MemoryKHz    int    `json:"memory_clock_khz"`
 	MemoryBits   int    `json:"memory_bus_bits"` // width of the memory's bus
-	LargeBAR     bool   `json:"large_bar"`   // the host can address all of its memory
-	Virtual      bool   `json:"virtual_memory"`    // says that it has virtual memory management; see TestVirtual
+	LargeBAR     bool   `json:"large_bar"`       // the host can address all of its memory
+	Virtual      bool   `json:"virtual_memory"`  // says that it has virtual memory management; see TestVirtual
 }
 
 // Device is a GPU and the thread that owns it.
