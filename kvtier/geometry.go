@@ -1,25 +1,44 @@
-// Package kvtier owns the KV cache: its geometry, the pool of pages, and the
-// sequences that are lists of pages.
+// Package kvtier owns the KV cache: its geometry, its blocks and the three
+// tiers that they live in, and the sequences that are lists of blocks.
 //
 // The unit is the token block: BlockTokens consecutive positions of one
-// sequence. A page is one layer's keys and values of one block. Every size
-// comes from compute.KVLayout, and so from tensor's row-size function, for
-// plan, pool and kernels alike.
+// sequence, in all layers that keep all positions. A page is one layer's keys
+// and values of one block. Every size comes from compute.KVLayout, and so from
+// tensor's row-size function, for plan, pool, kernels and disk alike.
 //
-//	sequence   block 0        block 1        block 2
-//	layer 0  [ K | V page ] [ K | V page ] [ K | V page ]
-//	layer 1       ·         [ K | V page ] [ K | V page ]   a sliding window
-//	layer 2  [ K | V page ] [ K | V page ] [ K | V page ]   keeps its window only
+//	block      0                 1                 2
+//	         [ layer 0, K | V ][ layer 0, K | V ][ layer 0, K | V ]
+//	         [ layer 2, K | V ][ layer 2, K | V ][ layer 2, K | V ]
 //
-// A recurrent layer has no pages. The states of all of them are one slot,
-// twice: a pass reads the one and writes the other, so that a pass that fails
-// has changed nothing.
+// Blocks are written once, at their end, and immutable when they are full.
+// Sequences share them by prefix and count references; a full block is found
+// by the hash of all tokens up to its end, and these are compared. The block
+// that is not full belongs to one sequence.
+//
+// # Tiers
+//
+// Hot blocks are in the memory of the device that computes, warm ones in the
+// host's, cold ones on disk (package store). Which ones leave is the decision
+// of policy.KV. No block needs to be hot to be attended to: pages are visited
+// in their order, hot ones in place, others through a small ring that is read
+// ahead across layers (Reader). Only what a pass writes must be hot. Where a
+// block lives changes no bit, since attention accumulates in spans of absolute
+// positions (package compute).
+//
+// # What is no block
+//
+// Layers with a sliding window keep their window only, in pages of their own.
+// A recurrent layer has no pages: the states of all of them are one slot,
+// twice. A pass reads the one and writes the other, so that a pass that fails
+// has changed nothing. Both stay with the device, and both can only go on from
+// where they are, or from a snapshot.
 package kvtier
 
 import (
 	"fmt"
 
 	"gorun/compute"
+	"gorun/internal/pageio"
 	"gorun/tensor"
 )
 
@@ -41,10 +60,15 @@ type Layer struct {
 	Window  int
 	State   int64
 	stateAt int64 // in the states of a sequence
+	blockAt int64 // of its page in a block
+	piece   int   // number of that page
 }
 
 // Holds reports whether the layer has any KV.
 func (l Layer) Holds() bool { return l.Heads > 0 }
+
+// Full reports whether the layer keeps all positions, in blocks.
+func (l Layer) Full() bool { return l.Holds() && l.Window == 0 }
 
 // BytesPerToken is what one position costs while it is within the window.
 func (l Layer) BytesPerToken() int64 { return l.KRow() + l.VRow() }
@@ -76,6 +100,8 @@ type Geometry struct {
 	Layers       []Layer
 
 	stateBytes int64
+	blockBytes int64 // data of a block
+	full       []int // layers that are in blocks
 }
 
 // NewGeometry lays out the KV of a model. blockTokens must be a power of two
@@ -126,6 +152,11 @@ func layOut(shapes []Shape, kType, vType tensor.Type, blockTokens int) (Geometry
 			}
 			l.KVLayout = layout
 		}
+		if l.Full() {
+			l.blockAt, l.piece = g.blockBytes, len(g.full)
+			g.blockBytes += l.SlotBytes()
+			g.full = append(g.full, i)
+		}
 		g.Layers[i] = l
 	}
 	return g, nil
@@ -164,38 +195,96 @@ func (g Geometry) Waste() int64 {
 	return n
 }
 
-// blocks is the most pages of layer l that a sequence of ctx positions holds
-// at once when it grows by at most batch positions at a time.
-func (g Geometry) blocks(l Layer, ctx, batch int) int {
-	ceil := func(n int) int { return (n + g.BlockTokens - 1) / g.BlockTokens }
-	n := ceil(ctx)
-	if l.Window > 0 {
-		// The window and the batch may begin and end inside a block.
-		n = min(n, ceil(l.Window+batch)+1)
+// BlockBytes is the memory of a block in a pool; 0 if no layer keeps all
+// positions.
+func (g Geometry) BlockBytes() int64 {
+	if g.blockBytes >= 4*pageio.Block {
+		return roundUp(g.blockBytes, pageio.Block) // so that disks can read to it
 	}
-	return n
+	return g.blockBytes
 }
 
-// PoolBytes is the memory of a pool for the given number of sequences of ctx
-// positions each that grow by at most batch positions at a time.
-func (g Geometry) PoolBytes(ctx, batch, sequences int) int64 {
+func roundUp(n, multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
+
+// Blocks is the number of blocks of so many sequences of ctx positions.
+func (g Geometry) Blocks(ctx, sequences int) int {
+	if g.blockBytes == 0 {
+		return 0
+	}
+	return sequences * g.ceil(ctx)
+}
+
+func (g Geometry) ceil(n int) int { return (n + g.BlockTokens - 1) / g.BlockTokens }
+
+// windowPages is the most pages of a layer with a window that a sequence of
+// ctx positions holds at once when it grows by at most batch positions at a
+// time.
+func (g Geometry) windowPages(l Layer, ctx, batch int) int {
+	// The window and the batch may begin and end inside a block.
+	return min(g.ceil(ctx), g.ceil(l.Window+batch)+1)
+}
+
+// FixedBytes is the memory of windows and states of the given number of
+// sequences of ctx positions each that grow by at most batch positions at a
+// time.
+func (g Geometry) FixedBytes(ctx, batch, sequences int) int64 {
 	var n int64
-	for size, slots := range g.slots(ctx, batch, sequences) {
+	for size, slots := range g.fixedSlots(ctx, batch, sequences) {
 		n += size * int64(slots)
 	}
 	return n
 }
 
-// slots counts the slots of each size that such a pool has.
-func (g Geometry) slots(ctx, batch, sequences int) map[int64]int {
+// fixedSlots counts their slots of each size.
+func (g Geometry) fixedSlots(ctx, batch, sequences int) map[int64]int {
 	slots := map[int64]int{}
 	for _, l := range g.Layers {
-		if l.Holds() {
-			slots[l.SlotBytes()] += sequences * g.blocks(l, ctx, batch)
+		if l.Window > 0 {
+			slots[l.SlotBytes()] += sequences * g.windowPages(l, ctx, batch)
 		}
 	}
 	if g.stateBytes > 0 {
 		slots[g.stateBytes] += 2 * sequences
 	}
 	return slots
+}
+
+// snapshots reports whether a sequence goes on from snapshots only.
+func (g Geometry) snapshots() bool {
+	if g.stateBytes > 0 {
+		return true
+	}
+	for _, l := range g.Layers {
+		if l.Window > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// windowRange is the pages [first, end) of a layer with a window that the
+// token at pos looks at.
+func (g Geometry) windowRange(l Layer, pos int) (first, end int) {
+	return max(0, pos-l.Window+1) / g.BlockTokens, g.ceil(pos)
+}
+
+// SnapshotBytes is the most data of a snapshot: the block that is not full,
+// windows and states.
+func (g Geometry) SnapshotBytes() int64 {
+	n := g.blockBytes + g.stateBytes
+	for _, l := range g.Layers {
+		if l.Window > 0 {
+			n += int64(g.ceil(l.Window)+1) * l.SlotBytes()
+		}
+	}
+	return n
+}
+
+// pieces are the bytes of the pages of a block.
+func (g Geometry) pieces() []int64 {
+	var list []int64
+	for _, i := range g.full {
+		list = append(list, g.Layers[i].SlotBytes())
+	}
+	return list
 }

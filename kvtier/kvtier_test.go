@@ -78,7 +78,11 @@ func newPool(t interface{ Fatal(...any) }, g Geometry, ctx, batch, sequences int
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewPool(d, s, g, ctx, batch, sequences)
+	p, err := NewPool(d, s, Config{Geometry: g, Context: ctx, Batch: batch, Sequences: sequences})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // TestPool drives random sequences and their forks, and checks after every
@@ -96,8 +100,8 @@ func TestPool(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := newPool(t, g, ctx, batch, sequences)
-		if p.Capacity() != g.PoolBytes(ctx, batch, sequences) {
-			t.Fatalf("capacity %d, planned %d", p.Capacity(), g.PoolBytes(ctx, batch, sequences))
+		if sizes := p.Sizes(); p.Capacity() != sizes.Hot+sizes.Fixed || sizes.Hot != int64(sequences*ctx/4)*g.BlockBytes() {
+			t.Fatalf("capacity %d, planned %+v", p.Capacity(), sizes)
 		}
 		w := &world{t: t, p: p}
 		for range sequences {
@@ -141,6 +145,7 @@ func (w *world) free(s *written) {
 
 func (w *world) grow(s *written, n int) {
 	n = min(n, 64-s.Len())
+	w.p.Begin([]*Sequence{s.Sequence})
 	if err := s.Reserve(n); err != nil {
 		w.t.Fatalf("a sequence within its limits: %v", err)
 	}
@@ -159,7 +164,11 @@ func (w *world) grow(s *written, n int) {
 			}
 		}
 	}
-	s.Advance(n)
+	tokens := make([]int32, n)
+	for i := range tokens {
+		tokens[i] = int32(s.marks[s.Len()+i])
+	}
+	s.Advance(tokens)
 }
 
 func (w *world) truncate(s *written) {
@@ -174,15 +183,17 @@ func (w *world) truncate(s *written) {
 }
 
 func (w *world) check() {
-	refs := map[*slot]int{}
+	refs, blocks := map[*slot]int{}, map[*block]int{}
 	for _, s := range w.seqs {
+		for _, b := range s.blocks {
+			blocks[b]++
+		}
 		for layer, l := range w.p.geo.Layers {
-			list := s.layers[layer]
-			for _, slot := range list.slots {
+			for _, slot := range s.layers[layer].slots {
 				refs[slot]++
 			}
 			if l.Holds() {
-				w.marks(s, l, list)
+				w.marks(s, layer)
 			}
 			if l.State > 0 && s.Len() > 0 {
 				w.mark(s.states[0].At(l.stateAt, 1), s.marks[s.Len()-1])
@@ -201,19 +212,31 @@ func (w *world) check() {
 		}
 		used += slot.N
 	}
+	for b, n := range blocks {
+		if b.Users != n {
+			w.t.Fatalf("block %d counts %d users and has %d", b.id, b.Users, n)
+		}
+		used += w.p.geo.BlockBytes()
+	}
 	if w.p.Used() != used || used > w.p.Capacity() {
 		w.t.Fatalf("used %d, counted %d, capacity %d", w.p.Used(), used, w.p.Capacity())
 	}
 }
 
 // marks checks what the next token would see of a layer.
-func (w *world) marks(s *written, l Layer, list pageList) {
+func (w *world) marks(s *written, layer int) {
+	l, list := w.p.geo.Layers[layer], s.layers[layer]
 	oldest := 0
 	if l.Window > 0 {
 		oldest = max(0, s.Len()-l.Window+1)
 	}
 	for pos := oldest; pos < s.Len(); pos++ {
-		w.mark(list.pages[pos/l.BlockTokens-list.first].At(l.KAt(pos%l.BlockTokens, 0), 1), s.marks[pos])
+		at := l.KAt(pos%l.BlockTokens, 0)
+		if l.Window > 0 {
+			w.mark(list.pages[pos/l.BlockTokens-list.first].At(at, 1), s.marks[pos])
+		} else {
+			w.mark(s.blocks[pos/l.BlockTokens].hot.At(l.blockAt+at, 1), s.marks[pos])
+		}
 	}
 }
 
@@ -234,7 +257,7 @@ func TestFull(t *testing.T) {
 	if err := s.Reserve(8); err != nil {
 		t.Fatal(err)
 	}
-	s.Advance(8)
+	s.Advance(make([]int32, 8))
 	if err := other.Reserve(1); !errors.Is(err, ErrFull) {
 		t.Fatalf("got %v, want ErrFull", err)
 	}
@@ -257,7 +280,7 @@ func TestTruncateBehindWindow(t *testing.T) {
 		if err := s.Reserve(4); err != nil {
 			t.Fatal(err)
 		}
-		s.Advance(4)
+		s.Advance(make([]int32, 4))
 	}
 	if err := s.Truncate(31); err != nil {
 		t.Errorf("one token back: %v", err)

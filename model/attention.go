@@ -37,7 +37,9 @@ func (p *pass) attention(i int, a Attention, w *layerWeights) error {
 		stream.ScaleRows(q, d.scratch.temperature.RowsAt(0, p.rows))
 	}
 	heads := view(d.scratch.heads, p.rows, a.Heads*a.VDim)
-	p.attend(i, a, w, heads, q, k, v)
+	if err := p.attend(i, a, w, heads, q, k, v); err != nil {
+		return err
+	}
 	switch a.Gate {
 	case GateFull:
 		each := byHead(heads, a.Heads)
@@ -105,14 +107,15 @@ func (p *pass) rotate(x compute.Matrix, a Attention, dim int) {
 }
 
 // attend stores keys and values, if the layer has its own, and writes the result of each head to out.
-func (p *pass) attend(i int, a Attention, w *layerWeights, out, q, k, v compute.Matrix) {
+func (p *pass) attend(i int, a Attention, w *layerWeights, out, q, k, v compute.Matrix) error {
 	d, stream, kvOf := p.d, p.d.stream, i-a.KVBack
+	layer := d.pool.Geometry().Layers[kvOf]
 	p.kv = p.kv[:0]
 	for _, c := range p.pieces {
 		p.kv = append(p.kv, c.seq.Run(kvOf, c.row, len(c.tokens)))
 	}
 	att := compute.Attention{
-		Layout: d.geo.Layers[kvOf].KVLayout, Heads: a.Heads, Scale: a.Scale, Cap: a.Cap, Window: a.Window, Sinks: w.sinks, Reset: true,
+		Layout: layer.KVLayout, Heads: a.Heads, Scale: a.Scale, Cap: a.Cap, Window: a.Window, Sinks: w.sinks, Reset: true,
 	}
 	acc := view(d.scratch.acc, p.rows, att.AccumulatorCols())
 	if a.KVBack == 0 {
@@ -121,8 +124,30 @@ func (p *pass) attend(i int, a Attention, w *layerWeights, out, q, k, v compute.
 	if d.spec.Bidirectional {
 		p.kv = fromTheEnd(p.kv)
 	}
-	stream.Attend(acc, q, att, p.kv)
+	inPlace, streamed := p.kv, []piece(nil)
+	if layer.Full() && p.reader.Streams() {
+		inPlace = nil
+		for j, c := range p.pieces {
+			if c.seq.InPlace() {
+				inPlace = append(inPlace, p.kv[j])
+			} else {
+				streamed = append(streamed, c)
+			}
+		}
+	}
+	stream.Attend(acc, q, att, inPlace)
+	att.Reset = false
+	for _, c := range streamed {
+		err := p.reader.Each(kvOf, c.seq, func(first int, pages []compute.Span) {
+			run := compute.KVRun{Row: c.row, Count: len(c.tokens), Pos: c.seq.Len(), Pages: pages, FirstBlock: first}
+			stream.Attend(acc, q, att, []compute.KVRun{run})
+		})
+		if err != nil {
+			return err
+		}
+	}
 	stream.FinishAttention(out, acc, att)
+	return nil
 }
 
 // fromTheEnd makes a run of each row, at the last position of its run: so it
@@ -178,7 +203,9 @@ func (p *pass) latent(i int, a Attention, w *layerWeights) error {
 	free = flat(d.scratch.heads)
 	means := carve(&free, p.rows, a.Heads*a.VDim)
 	heads := carve(&free, p.rows, a.Heads*l.VDim)
-	p.attend(i, a, w, means, absorbed, kv, compute.Matrix{})
+	if err := p.attend(i, a, w, means, absorbed, kv, compute.Matrix{}); err != nil {
+		return err
+	}
 	for h := range a.Heads {
 		if err := p.matMul(heads.ColsAt(h*l.VDim, l.VDim), lw.valueUp[h], means.ColsAt(h*a.VDim, a.VDim), compute.Rows{}); err != nil {
 			return err

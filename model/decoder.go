@@ -22,8 +22,9 @@ type Decoder struct {
 	pages   pager.Residency
 	stream  compute.Stream
 	scratch *scratch
-	geo     kvtier.Geometry
+	pool    *kvtier.Pool
 	batch   int
+	attends []int // the layers whose keys each layer attends to, in order
 	ropes   []ropeTable
 
 	host     []float32 // logits or hidden states of logitRows rows
@@ -70,15 +71,18 @@ func (d *Decoder) Forward(ctx context.Context, runs []Run, emit Emit) error {
 	if err := d.check(runs); err != nil {
 		return err
 	}
-	p := pass{d: d}
+	p := pass{d: d, hot: d.pool.HotBlocks()}
 	for i, run := range runs {
 		for done := 0; done < len(run.Tokens); {
-			if p.rows == d.batch || d.spec.Bidirectional && p.rows+len(run.Tokens) > d.batch {
+			// A pass writes to hot blocks only.
+			n := min(len(run.Tokens)-done, d.batch-p.rows, run.Seq.Room(p.hot))
+			if p.rows > 0 && (n == 0 || d.spec.Bidirectional && p.rows+len(run.Tokens) > d.batch) {
 				if err := p.do(ctx, emit); err != nil {
 					return err
 				}
+				continue
 			}
-			n := min(len(run.Tokens)-done, d.batch-p.rows)
+			n = max(n, 1) // with nothing hot, that fails with a reason
 			p.add(piece{run: i, first: done, seq: run.Seq, tokens: run.Tokens[done : done+n], want: run.Want, last: done+n == len(run.Tokens)})
 			done += n
 		}
@@ -132,6 +136,9 @@ type pass struct {
 	ctx    context.Context
 	pieces []piece
 	rows   int
+	hot    int // blocks that it can still write to
+	seqs   []*kvtier.Sequence
+	reader *kvtier.Reader // of pages that are not in place
 
 	x, branch compute.Matrix
 	normed    compute.Matrix // the input of a branch
@@ -143,18 +150,25 @@ type pass struct {
 func (p *pass) add(c piece) {
 	c.row = p.rows
 	p.rows += len(c.tokens)
-	p.pieces = append(p.pieces, c)
+	p.hot -= c.seq.Takes(len(c.tokens))
+	p.pieces, p.seqs = append(p.pieces, c), append(p.seqs, c.seq)
 }
 
 // do runs the pass and empties it.
 func (p *pass) do(ctx context.Context, emit Emit) error {
 	d := p.d
 	p.ctx = ctx
+	d.pool.Begin(p.seqs)
 	for _, c := range p.pieces {
 		if err := c.seq.Reserve(len(c.tokens)); err != nil {
 			return err
 		}
 	}
+	if err := d.pool.Promote(ctx, p.seqs); err != nil {
+		return err
+	}
+	p.reader = d.pool.NewReader(ctx, d.attends, p.seqs)
+	defer p.reader.Close()
 	p.x, p.branch = d.scratch.x.RowsAt(0, p.rows), d.scratch.branch.RowsAt(0, p.rows)
 	p.positions()
 	if err := p.embed(); err != nil {
@@ -173,12 +187,12 @@ func (p *pass) do(ctx context.Context, emit Emit) error {
 		return err
 	}
 	for _, c := range p.pieces {
-		c.seq.Advance(len(c.tokens))
+		c.seq.Advance(c.tokens)
 	}
 	if err := p.output(emit); err != nil {
 		return err
 	}
-	p.pieces, p.rows = p.pieces[:0], 0
+	p.pieces, p.seqs, p.rows, p.hot = p.pieces[:0], p.seqs[:0], 0, d.pool.HotBlocks()
 	return nil
 }
 

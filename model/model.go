@@ -9,6 +9,7 @@ import (
 	"gorun/compute"
 	"gorun/gguf"
 	"gorun/kvtier"
+	"gorun/kvtier/store"
 	"gorun/model/tokenizer"
 	"gorun/pager"
 )
@@ -19,6 +20,7 @@ type Model struct {
 	plan    *Plan
 	pages   pager.Residency
 	pool    *kvtier.Pool
+	store   *store.Store // nil without a cold tier
 	decoder *Decoder
 	device  compute.Device
 	text    func() (*tokenizer.Tokenizer, error)
@@ -101,19 +103,27 @@ func (m *Model) load(ctx context.Context) (err error) {
 		return err
 	}
 	m.close = append(m.close, sc.buf.Free)
-	m.pool = kvtier.NewPool(dev, stream, p.Geometry, p.Options.Context, p.Options.Batch, p.Options.Sequences)
+	if m.pool, err = m.newPool(stream); err != nil {
+		return err
+	}
 	m.close = append(m.close, m.pool.Close)
 	if err := m.compare(dev, vectors, sc.buf); err != nil {
 		return err
 	}
-	m.decoder, err = newDecoder(p, m.file, m.pages, stream, sc)
+	m.decoder, err = newDecoder(p, m.file, m.pages, stream, m.pool, sc)
 	return err
 }
 
 // compare holds the plan against what has been allocated.
 func (m *Model) compare(dev compute.Device, vectors, scratch compute.Buffer) error {
 	real := map[string]int64{
-		"vectors": vectors.Bytes(), "kv": m.pool.Capacity() - m.plan.stateBytes(), "state": m.plan.stateBytes(), "activations": scratch.Bytes(), "workspace": dev.Workspace(m.plan.work()),
+		"vectors": vectors.Bytes(), "activations": scratch.Bytes(), "workspace": dev.Workspace(m.plan.work()),
+	}
+	for _, item := range m.plan.kvItems(m.pool.Sizes()) {
+		real[item.Name] = item.Bytes
+	}
+	if n := m.pool.Capacity(); n != real["kv"]+real["kv windows"]+real["state"] {
+		return fmt.Errorf("kv: planned %d bytes, allocated %d: this is a bug in gorun", real["kv"]+real["kv windows"]+real["state"], n)
 	}
 	if !m.plan.mapped {
 		real["weights"] = m.pages.Bytes()
@@ -126,11 +136,16 @@ func (m *Model) compare(dev compute.Device, vectors, scratch compute.Buffer) err
 	return nil
 }
 
-func newDecoder(p *Plan, f *gguf.File, pages pager.Residency, stream compute.Stream, sc *scratch) (*Decoder, error) {
+func newDecoder(p *Plan, f *gguf.File, pages pager.Residency, stream compute.Stream, pool *kvtier.Pool, sc *scratch) (*Decoder, error) {
 	d := &Decoder{
 		spec: p.Spec, weights: p.weights, pages: pages, stream: stream, scratch: sc,
-		geo: p.Geometry, batch: p.Options.Batch,
+		pool: pool, batch: p.Options.Batch,
 		host: make([]float32, sc.logits.Rows*max(p.Spec.Vocab, p.Spec.Width)),
+	}
+	for i, l := range p.Spec.Layers {
+		if kvOf := i - l.Attention.KVBack; p.Geometry.Layers[kvOf].Holds() && l.Attention.Heads > 0 {
+			d.attends = append(d.attends, kvOf)
+		}
 	}
 	for _, r := range p.Spec.Ropes {
 		var factors []float32

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 
@@ -29,6 +30,15 @@ type Options struct {
 	KV *KVTypes
 	// KVBlock is the positions of a KV block; 0: chosen by geometry.
 	KVBlock int
+	// KVHot and KVWarm are the bytes of the hot and the warm tier of the KV
+	// cache. With KVHot 0 all of it is hot; with KVWarm 0 there is no such
+	// tier. What has no room in them needs KVCold. None of them changes a bit
+	// of the result.
+	KVHot, KVWarm int64
+	// KVCold keeps the KV cache on disk; nil: it ends with the model.
+	KVCold *Cold
+	// Log is told what is slow, lost or refused; nil: nobody.
+	Log *slog.Logger
 	// Weights says where weights are kept.
 	Weights Residency
 	// Device computes; nil: the CPU. It stays open when the model is closed.

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gorun/compute"
 	"gorun/gguf"
@@ -21,6 +22,7 @@ type Plan struct {
 
 	weights *weights
 	mapped  bool
+	sizes   kvtier.Sizes
 }
 
 // Item is one line of a plan.
@@ -81,10 +83,14 @@ func NewPlan(f *gguf.File, o Options) (*Plan, error) {
 	case o.Weights == ResidentAuto:
 		p.mapped = pager.CanMap(f, o.Device)
 	}
-	p.itemize()
+	if err := p.itemize(); err != nil {
+		return nil, err
+	}
 	for fit && o.Memory > 0 && p.Bytes() > o.Memory && p.Options.Context > smallestContext {
 		p.Options.Context = max(smallestContext, p.Options.Context/2)
-		p.itemize()
+		if err := p.itemize(); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }
@@ -109,12 +115,15 @@ type hostMapper struct {
 	compute.HostMapper
 }
 
-func (p *Plan) itemize() {
+func (p *Plan) itemize() (err error) {
 	p.Options.Batch = min(p.Options.Batch, p.Options.Context)
 	if p.Spec.Bidirectional {
 		p.Options.Batch = p.Options.Context
 	}
 	o := p.Options
+	if p.sizes, err = p.Geometry.Sizes(o.Context, o.Batch, o.Sequences, p.tiers()); err != nil {
+		return err
+	}
 	weights, where := pager.LoadBytes(&p.weights.catalog), "in memory"
 	if p.mapped {
 		weights, where = p.weights.catalog.Bytes(), "mapped from the file"
@@ -123,18 +132,12 @@ func (p *Plan) itemize() {
 	p.Items = []Item{
 		{"weights", weights, fmt.Sprintf("%d pages, %s", len(p.weights.catalog.Pages()), where)},
 		{"vectors", p.weights.vectorBytes(), fmt.Sprintf("%d norms, biases and tables as f32", len(p.weights.vectors))},
-		{"kv", p.Geometry.PoolBytes(o.Context, o.Batch, o.Sequences) - p.stateBytes(),
-			fmt.Sprintf("%d x %d tokens of %v, %d B a token, blocks of %d", o.Sequences, o.Context, o.KV, p.Geometry.BytesPerToken(), p.Geometry.BlockTokens)},
 		{"activations", activations, fmt.Sprintf("batches of %d tokens", o.Batch)},
 		{"workspace", o.workspace(p.work()), "scratch of the kernels"},
 	}
-	if n := p.stateBytes(); n > 0 {
-		p.Items = append(p.Items, Item{"state", n, fmt.Sprintf("%d x 2 x %d B of recurrent layers", o.Sequences, p.Geometry.StateBytes())})
-	}
+	p.Items = slices.Insert(p.Items, 2, p.kvItems(p.sizes)...)
+	return nil
 }
-
-// stateBytes is the part of the pool that holds states of recurrent layers.
-func (p *Plan) stateBytes() int64 { return 2 * int64(p.Options.Sequences) * p.Geometry.StateBytes() }
 
 // work bounds the operations of the forward pass.
 func (p *Plan) work() compute.Work {

@@ -1,0 +1,45 @@
+package model
+
+import (
+	"fmt"
+
+	"gorun/compute"
+	"gorun/internal/units"
+	"gorun/kvtier"
+)
+
+// tiers is where the options put the KV cache.
+func (p *Plan) tiers() kvtier.Tiers {
+	o := p.Options
+	t := kvtier.Tiers{Hot: o.KVHot, Warm: o.KVWarm}
+	if o.KVCold != nil {
+		t.Cold, t.ColdBytes = true, o.KVCold.Bytes
+	}
+	if o.Device != nil {
+		_, mapped := o.Device.(compute.HostMapper)
+		t.Copies = !mapped
+	}
+	return t
+}
+
+// kvItems are the lines of a plan for the KV cache.
+func (p *Plan) kvItems(s kvtier.Sizes) []Item {
+	o, g := p.Options, p.Geometry
+	hot := fmt.Sprintf("%d x %d tokens of %v, %d B a token, blocks of %d", o.Sequences, o.Context, o.KV, g.BytesPerToken(), g.BlockTokens)
+	if all := g.Blocks(o.Context, o.Sequences); s.HotBlocks < all {
+		hot = fmt.Sprintf("hot: %d of %d blocks of %d tokens of %v, %v each", s.HotBlocks, all, g.BlockTokens, o.KV, units.Size(g.BlockBytes()))
+	}
+	items := []Item{{"kv", s.Hot, hot}}
+	add := func(name string, bytes int64, detail string) {
+		if bytes > 0 {
+			items = append(items, Item{name, bytes, detail})
+		}
+	}
+	states := 2 * int64(o.Sequences) * g.StateBytes()
+	add("kv warm", s.Warm, fmt.Sprintf("%d blocks in the host's memory", s.WarmBlocks))
+	add("kv windows", s.Fixed-states, "of layers with a sliding window: not moved")
+	add("kv ring", s.Ring, "pages on their way from other tiers")
+	add("kv staging", s.Stage, "blocks on their way to the disk")
+	add("state", states, fmt.Sprintf("%d x 2 x %d B of recurrent layers", o.Sequences, g.StateBytes()))
+	return items
+}
