@@ -18,25 +18,15 @@ type Cost struct {
 func (m *Model) Cost(pos int) Cost {
 	var c Cost
 	w := m.plan.weights
-	pages := w.catalog.Pages()
-	for _, page := range pages {
-		if page.Expert >= 0 || w.isTable(page.Tensor) {
-			continue // experts are counted below; of tables one row is read
+	for _, matrix := range w.catalog.Matrices() {
+		if matrix.Use == pager.Always {
+			c.add(matrix, 1)
 		}
-		c.add(page.Bytes, page.Rows, page.Cols, 1)
 	}
 	for i, l := range m.plan.Spec.Layers {
-		lw := &w.layers[i]
-		used := int64(l.FFN.Experts.Used)
-		if len(lw.experts) > 0 {
-			x := lw.experts[0]
-			for _, matrix := range append(x.gateUp[:len(x.gateUp):len(x.gateUp)], x.down) {
-				c.add(pages[matrix.Page(0)].Bytes, matrix.Rows, matrix.Cols, used)
-			}
-		}
-		for _, heads := range [][]*pager.Matrix{lw.latent.keyUp, lw.latent.valueUp} {
-			for _, matrix := range heads {
-				c.add(pages[matrix.Page(0)].Bytes, matrix.Rows, matrix.Cols, 1)
+		if experts := w.layers[i].experts; len(experts) > 0 {
+			for _, matrix := range experts[0].matrices() {
+				c.add(matrix, int64(l.FFN.Experts.Used))
 			}
 		}
 		g := m.plan.Geometry.Layers[i-l.Attention.KVBack]
@@ -49,7 +39,7 @@ func (m *Model) Cost(pos int) Cost {
 	return c
 }
 
-func (c *Cost) add(bytes int64, rows, cols int, times int64) {
-	c.WeightBytes += times * bytes
-	c.MultiplyAdds += times * int64(rows) * int64(cols)
+func (c *Cost) add(m *pager.Matrix, times int64) {
+	c.WeightBytes += times * m.Bytes()
+	c.MultiplyAdds += times * int64(m.Rows) * int64(m.Cols)
 }

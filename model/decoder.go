@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"gorun/compute"
@@ -144,7 +145,8 @@ type pass struct {
 	normed    compute.Matrix // the input of a branch
 	kv        []compute.KVRun
 	states    []compute.StateRun
-	from, to  []int32
+	from      []int32
+	pages     []pager.PageID
 }
 
 func (p *pass) add(c piece) {
@@ -170,6 +172,7 @@ func (p *pass) do(ctx context.Context, emit Emit) error {
 	p.reader = d.pool.NewReader(ctx, d.attends, p.seqs)
 	defer p.reader.Close()
 	p.x, p.branch = d.scratch.x.RowsAt(0, p.rows), d.scratch.branch.RowsAt(0, p.rows)
+	d.pages.Begin(p.rows, p.scans())
 	p.positions()
 	if err := p.embed(); err != nil {
 		return err
@@ -194,6 +197,15 @@ func (p *pass) do(ctx context.Context, emit Emit) error {
 	}
 	p.pieces, p.seqs, p.rows, p.hot = p.pieces[:0], p.seqs[:0], 0, d.pool.HotBlocks()
 	return nil
+}
+
+// scanTokens is how many tokens of one text make a pass a scan, which uses most
+// experts.
+const scanTokens = 16
+
+// scans reports whether the pass reads a prompt, rather than to write texts.
+func (p *pass) scans() bool {
+	return slices.ContainsFunc(p.pieces, func(c piece) bool { return len(c.tokens) > scanTokens })
 }
 
 // positions writes what depends on positions alone: RoPE tables and
@@ -258,29 +270,19 @@ func (p *pass) embed() error {
 	return nil
 }
 
-// lookUp writes a row of a table for each token, page by page of the table;
-// pages without such a row are not touched.
+// lookUp writes a row of a table for each token.
 func (p *pass) lookUp(dst compute.Matrix, table *pager.Matrix, row func(c piece, i int) int) error {
-	for i := range table.Pages() {
-		id := table.Page(i)
-		first, rows := p.d.weights.rowsOf(id)
-		p.from, p.to = p.from[:0], p.to[:0]
-		for _, c := range p.pieces {
-			for i := range c.tokens {
-				if r := row(c, i) - first; r >= 0 && r < rows {
-					p.from, p.to = append(p.from, int32(r)), append(p.to, int32(c.row+i))
-				}
-			}
+	p.from = p.from[:0]
+	for _, c := range p.pieces {
+		for i := range c.tokens {
+			p.from = append(p.from, int32(row(c, i)))
 		}
-		if len(p.from) == 0 {
-			continue
-		}
-		page, err := p.d.pages.Acquire(p.ctx, id)
-		if err != nil {
-			return fmt.Errorf("weights %s: %w", table.Name, err)
-		}
-		p.d.stream.Embed(dst, page, compute.Rows{From: p.from, To: p.to})
 	}
+	page, from, err := p.d.pages.Rows(p.ctx, table, p.from)
+	if err != nil {
+		return fmt.Errorf("weights %s: %w", table.Name, err)
+	}
+	p.d.stream.Embed(dst, page, compute.Rows{From: from})
 	return nil
 }
 

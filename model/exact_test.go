@@ -167,6 +167,14 @@ func (f *fleeting) Acquire(_ context.Context, id pager.PageID) (compute.Page, er
 	return compute.Page{Data: span, Type: p.Type, First: p.First, Rows: p.Rows, Cols: p.Cols, Hold: &fleetingHold{f, buf}}, nil
 }
 
+func (f *fleeting) Begin(int, bool)       {}
+func (f *fleeting) Expect([]pager.PageID) {}
+
+func (f *fleeting) Rows(ctx context.Context, m *pager.Matrix, rows []int32) (compute.Page, []int32, error) {
+	page, err := f.Acquire(ctx, m.Page(0))
+	return page, rows, err
+}
+
 func (f *fleeting) Bytes() int64 { return 0 }
 func (f *fleeting) Close() error { return nil }
 

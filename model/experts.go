@@ -46,6 +46,7 @@ func (p *pass) chosen(e Experts, w *layerWeights) error {
 	weights := view(d.scratch.expertWeight, p.rows, e.Used)
 	hidden := view(d.scratch.gateUp, n, 2*e.Hidden)
 	slots := view(d.scratch.slots, n, p.d.spec.Width)
+	p.expect(w)
 	for id := range w.experts {
 		tokens, targets := d.groups.of(id)
 		if len(tokens) == 0 {
@@ -60,6 +61,22 @@ func (p *pass) chosen(e Experts, w *layerWeights) error {
 		return p.sharedExpert(e, w)
 	}
 	return nil
+}
+
+// expect tells which pages the chosen experts need.
+func (p *pass) expect(w *layerWeights) {
+	p.pages = p.pages[:0]
+	for id, x := range w.experts {
+		if tokens, _ := p.d.groups.of(id); len(tokens) == 0 {
+			continue
+		}
+		for _, m := range x.matrices() {
+			for i := range m.Pages() {
+				p.pages = append(p.pages, m.Page(i))
+			}
+		}
+	}
+	p.d.pages.Expect(p.pages)
 }
 
 // expert computes one expert for the given rows of normed, into its slots.

@@ -75,21 +75,19 @@ func (m *Model) load(ctx context.Context) (err error) {
 	}
 	m.device = dev
 	w := p.weights
-	if p.mapped {
-		m.pages, err = pager.Map(m.file, dev, &w.catalog)
-	} else {
-		m.pages, err = pager.Load(ctx, m.file, dev, &w.catalog, p.Options.Progress)
-	}
+	trace, err := p.openTrace(m.file)
 	if err != nil {
 		return err
 	}
-	m.close = append(m.close, m.pages.Close)
-
+	m.close = append(m.close, trace.Close)
 	stream, err := dev.NewStream(p.work())
 	if err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}
-	m.close = append(m.close, stream.Close)
+	if m.pages, err = p.openPages(ctx, m.file, dev, stream, trace); err != nil {
+		return errors.Join(err, stream.Close())
+	}
+	m.close = append(m.close, m.pages.Close, stream.Close)
 	vectors, err := dev.NewBuffer(w.vectorBytes())
 	if err != nil {
 		return fmt.Errorf("vectors: %w", err)

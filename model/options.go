@@ -8,6 +8,7 @@ import (
 
 	"gorun/compute"
 	"gorun/compute/cpu"
+	"gorun/internal/pageio"
 	"gorun/tensor"
 )
 
@@ -41,12 +42,21 @@ type Options struct {
 	Log *slog.Logger
 	// Weights says where weights are kept.
 	Weights Residency
+	// WeightsMemory is the memory for paged weights; 0: what Memory leaves.
+	WeightsMemory int64
+	// Trace is a file to record every page decision in.
+	Trace string
 	// Device computes; nil: the CPU. It stays open when the model is closed.
 	Device compute.Device
 	// Reference computes with the CPU's reference kernels, if Device is nil.
 	Reference bool
 	// Progress is told of the bytes of weights read so far, by Open.
 	Progress func(done, total int64)
+
+	// For tests of paging: see pager.Config.
+	readers   int
+	tail      byte
+	wrapFiles func(pageio.Handle) pageio.Handle
 }
 
 // newCPU makes the device that a nil Device stands for.
@@ -98,9 +108,11 @@ type Residency string
 
 // The residencies.
 const (
-	ResidentAuto   Residency = ""       // mapped where that works
-	ResidentMapped Residency = "mapped" // in place in the mapped file
-	ResidentMemory Residency = "memory" // read into the device's memory
+	ResidentAuto   Residency = ""         // all in memory if that fits, paged otherwise
+	Resident       Residency = "resident" // all in memory, mapped where that works
+	ResidentMapped Residency = "mapped"   // in place in the mapped file
+	ResidentMemory Residency = "memory"   // read into the device's memory
+	ResidentPaged  Residency = "paged"    // some in memory, read from the file as needed
 )
 
 // withDefaults fills in and checks what does not depend on the model.
@@ -124,9 +136,9 @@ func (o Options) withDefaults() (Options, error) {
 		o.KV = &KVTypes{tensor.F16, tensor.F16}
 	}
 	switch o.Weights {
-	case ResidentAuto, ResidentMapped, ResidentMemory:
+	case ResidentAuto, Resident, ResidentMapped, ResidentMemory, ResidentPaged:
 	default:
-		return o, fmt.Errorf("weights %q: want mapped or memory", o.Weights)
+		return o, fmt.Errorf("weights %q: want resident, mapped, memory or paged", o.Weights)
 	}
 	return o, nil
 }

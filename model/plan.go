@@ -23,6 +23,7 @@ type Plan struct {
 	weights *weights
 	mapped  bool
 	sizes   kvtier.Sizes
+	paging  *pager.Layout // nil: all weights are resident
 }
 
 // Item is one line of a plan.
@@ -77,22 +78,40 @@ func NewPlan(f *gguf.File, o Options) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Spec: spec, Options: o, Geometry: geo, weights: w}
-	switch p.mapped = o.Weights == ResidentMapped; {
-	case o.Weights == ResidentAuto && o.Device == nil:
-		p.mapped = pager.CanMap(f, hostMapper{})
-	case o.Weights == ResidentAuto:
-		p.mapped = pager.CanMap(f, o.Device)
+	switch o.Weights {
+	case ResidentMapped:
+		p.mapped = true
+	case ResidentAuto, Resident:
+		p.mapped = pager.CanMap(f, o.mapper())
 	}
-	if err := p.itemize(); err != nil {
-		return nil, err
-	}
-	for fit && o.Memory > 0 && p.Bytes() > o.Memory && p.Options.Context > smallestContext {
-		p.Options.Context = max(smallestContext, p.Options.Context/2)
-		if err := p.itemize(); err != nil {
+	if o.Weights != ResidentPaged {
+		if err := p.shrink(fit, func() bool { return p.Bytes() <= o.Memory }); err != nil {
 			return nil, err
 		}
+		if o.Weights != ResidentAuto || o.Memory == 0 || p.Bytes() <= o.Memory {
+			return p, nil
+		}
 	}
-	return p, nil
+	p.Options = o
+	// The more the rest takes, the more of the weights is read for each token.
+	if err := p.shrink(fit, func() bool { return p.besideWeights() <= o.Memory/4 }); err != nil {
+		return nil, err
+	}
+	return p, p.page()
+}
+
+// shrink plans with less and less context, if it may choose that, until the
+// rest fits.
+func (p *Plan) shrink(may bool, fits func() bool) error {
+	for {
+		if err := p.itemize(); err != nil {
+			return err
+		}
+		if !may || p.Options.Memory == 0 || fits() || p.Options.Context <= smallestContext {
+			return nil
+		}
+		p.Options.Context = max(smallestContext, p.Options.Context/2)
+	}
 }
 
 // smallestContext is the least that a plan shrinks the context to by itself.
@@ -124,13 +143,16 @@ func (p *Plan) itemize() (err error) {
 	if p.sizes, err = p.Geometry.Sizes(o.Context, o.Batch, o.Sequences, p.tiers()); err != nil {
 		return err
 	}
-	weights, where := pager.LoadBytes(&p.weights.catalog), "in memory"
+	weights, where := pager.LoadBytes(&p.weights.catalog), fmt.Sprintf("%d matrices, in memory", len(p.weights.catalog.Matrices()))
 	if p.mapped {
-		weights, where = p.weights.catalog.Bytes(), "mapped from the file"
+		weights, where = p.weights.catalog.Bytes(), fmt.Sprintf("%d matrices, mapped from the file", len(p.weights.catalog.Matrices()))
+	}
+	if p.paging != nil {
+		weights, where = p.paging.TotalBytes(), p.pagingDetail()
 	}
 	_, activations := layout(p.Spec, o.Batch)
 	p.Items = []Item{
-		{"weights", weights, fmt.Sprintf("%d pages, %s", len(p.weights.catalog.Pages()), where)},
+		{"weights", weights, where},
 		{"vectors", p.weights.vectorBytes(), fmt.Sprintf("%d norms, biases and tables as f32", len(p.weights.vectors))},
 		{"activations", activations, fmt.Sprintf("batches of %d tokens", o.Batch)},
 		{"workspace", o.workspace(p.work()), "scratch of the kernels"},

@@ -93,6 +93,9 @@ type expert struct {
 	down   *pager.Matrix
 }
 
+// matrices are those of the expert, in the order of their use.
+func (x expert) matrices() []*pager.Matrix { return append(slices.Clip(x.gateUp), x.down) }
+
 // bind finds the tensors of a description in the file.
 func bind(s *Spec, f *gguf.File) (*weights, error) {
 	if len(f.Tensors()) == 0 {
@@ -116,7 +119,27 @@ func bind(s *Spec, f *gguf.File) (*weights, error) {
 		return nil, err
 	}
 	w.catalog, w.vectors = b.catalog, b.vectors
+	w.uses()
 	return w, nil
+}
+
+// uses says how matrices are used, other than whole in every pass.
+func (w *weights) uses() {
+	for _, table := range []*pager.Matrix{w.embed, w.positions, w.inputs.table} {
+		if table != nil {
+			table.Table = true
+			if table != w.head.w {
+				table.Use = pager.LookedUp
+			}
+		}
+	}
+	for i := range w.layers {
+		for _, x := range w.layers[i].experts {
+			for _, m := range x.matrices() {
+				m.Use = pager.Routed
+			}
+		}
+	}
 }
 
 // ends binds what comes before the layers and after them.
@@ -394,22 +417,6 @@ func (b *binder) experts(s *Spec, w *layerWeights, e Experts, name func(string) 
 			w.experts[i].gateUp = append(w.experts[i].gateUp, input[i])
 		}
 	}
-}
-
-// rowsOf says which rows of its matrix a page holds.
-func (w *weights) rowsOf(id pager.PageID) (first, n int) {
-	page := w.catalog.Pages()[id]
-	return page.First, page.Rows
-}
-
-// isTable reports whether a tensor is only looked up in.
-func (w *weights) isTable(tensor string) bool {
-	for _, table := range []*pager.Matrix{w.embed, w.positions, w.inputs.table} {
-		if table != nil && table.Name == tensor {
-			return table != w.head.w
-		}
-	}
-	return false
 }
 
 // vectorBytes is the memory of all vectors, each on a cache line of its own.

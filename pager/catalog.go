@@ -34,23 +34,45 @@ type Page struct {
 
 // Catalog lists all pages of the matrices that a model uses.
 type Catalog struct {
-	pages []Page
-	bytes int64
+	matrices []*Matrix
+	pages    []Page
+	bytes    int64
 }
 
 // Pages is the list of pages, by PageID.
 func (c *Catalog) Pages() []Page { return c.pages }
 
+// Matrices is the list of all matrices.
+func (c *Catalog) Matrices() []*Matrix { return c.matrices }
+
 // Bytes is the size of all pages together.
 func (c *Catalog) Bytes() int64 { return c.bytes }
+
+// Use says how a forward pass uses a matrix.
+type Use int
+
+// The uses.
+const (
+	Always   Use = iota // in every pass, whole
+	Routed              // when a router has chosen it
+	LookedUp            // only by rows
+)
 
 // Matrix is a weight matrix of Rows rows of Cols values: a run of pages.
 type Matrix struct {
 	Name       string
 	Type       tensor.Type
 	Rows, Cols int
+	Use        Use
+	Table      bool // rows of it are looked up, whatever else its use is
+	whole      Page // all of it
 	first, n   PageID
 }
+
+// Bytes is the size of the matrix.
+func (m *Matrix) Bytes() int64 { return m.whole.Bytes }
+
+func (m *Matrix) rowBytes() int64 { return m.whole.Bytes / int64(m.Rows) }
 
 // Add catalogs a tensor of one or two dimensions as one matrix, and one of
 // three as a stack of matrices, one for each expert.
@@ -74,18 +96,75 @@ func (c *Catalog) Add(t gguf.Tensor) ([]*Matrix, error) {
 		if len(t.Dims) < 3 {
 			expert = -1
 		}
-		matrices[e] = &Matrix{t.Name, t.Type, int(dims[1]), int(dims[0]), PageID(len(c.pages)), 1}
-		c.pages = append(c.pages, Page{
+		m := &Matrix{Name: t.Name, Type: t.Type, Rows: int(dims[1]), Cols: int(dims[0])}
+		m.whole = Page{
 			Tensor: t.Name, Expert: expert, Part: t.Part, Offset: t.Offset + int64(e)*size, Bytes: size,
-			Type: t.Type, Rows: int(dims[1]), Cols: int(dims[0]),
-		})
+			Type: t.Type, Rows: m.Rows, Cols: m.Cols,
+		}
+		matrices[e] = m
+		c.matrices = append(c.matrices, m)
+		c.place(m, m.Rows)
 		c.bytes += size
 	}
 	return matrices, nil
 }
 
-// Residency holds the bytes of a catalog's pages.
+// place appends the pages of a matrix, of at most rows rows each.
+func (c *Catalog) place(m *Matrix, rows int) {
+	m.first = PageID(len(c.pages))
+	for first := 0; first < m.Rows || first == 0; first += rows {
+		p := m.whole
+		p.First, p.Rows = first, min(rows, m.Rows-first)
+		p.Offset += int64(first) * m.rowBytes()
+		p.Bytes = int64(p.Rows) * m.rowBytes()
+		c.pages = append(c.pages, p)
+	}
+	m.n = PageID(len(c.pages)) - m.first
+}
+
+// cut cuts every matrix into pages of at most limit bytes, or of one row.
+// Page ids from before mean nothing then.
+func (c *Catalog) cut(limit func(Use) int64) {
+	c.pages = c.pages[:0:0]
+	for _, m := range c.matrices {
+		c.place(m, rowsWithin(m, limit(m.Use)))
+	}
+}
+
+// tileRows is what rows of a page are a multiple of, if a matrix is cut: the
+// rows that kernels compute side by side.
+const tileRows = 16
+
+// rowsWithin is how many rows a page of at most limit bytes has, such that all
+// pages of the matrix are about equal.
+func rowsWithin(m *Matrix, limit int64) int {
+	most := int(limit / m.rowBytes())
+	if most >= m.Rows {
+		return m.Rows
+	}
+	if most > tileRows {
+		most -= most % tileRows
+	}
+	most = max(1, most)
+	n := (m.Rows + most - 1) / most
+	rows := (m.Rows + n - 1) / n
+	if most >= tileRows {
+		rows = (rows + tileRows - 1) / tileRows * tileRows
+	}
+	return min(rows, most)
+}
+
+// Residency holds the bytes of a catalog's pages. It belongs to the goroutine
+// of the forward pass.
 type Residency interface {
+	// Begin tells that a pass of so many tokens begins. A scan uses nearly
+	// all experts, once: it reads a prompt.
+	Begin(tokens int, scan bool)
+	// Expect names pages that will be acquired next, in that order.
+	Expect(ids []PageID)
+	// Rows returns a page that holds rows of a matrix which is looked up in:
+	// row rows[i] is row from[i] of the page.
+	Rows(ctx context.Context, m *Matrix, rows []int32) (page compute.Page, from []int32, err error)
 	// Acquire returns a page in device memory, which stays until the
 	// operation that it is given to has completed.
 	Acquire(ctx context.Context, id PageID) (compute.Page, error)

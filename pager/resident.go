@@ -26,6 +26,18 @@ func (r *resident) Acquire(ctx context.Context, id PageID) (compute.Page, error)
 	return r.pages[id], nil
 }
 
+// Begin implements Residency.
+func (r *resident) Begin(int, bool) {}
+
+// Expect implements Residency: everything is here.
+func (r *resident) Expect([]PageID) {}
+
+// Rows implements Residency with the page that all rows are in.
+func (r *resident) Rows(ctx context.Context, m *Matrix, rows []int32) (compute.Page, []int32, error) {
+	page, err := r.Acquire(ctx, m.Page(0))
+	return page, rows, err
+}
+
 func (r *resident) Bytes() int64 { return r.bytes }
 
 func (r *resident) Close() error {

@@ -55,6 +55,8 @@ type benchResult struct {
 	KV          string         `json:"kv"`
 	Numerics    string         `json:"numerics"`
 	Machine     machine.Limits `json:"machine"` // medians
+	// Paging is of the timed passes of all repetitions.
+	Paging *pagingReport `json:"paging,omitempty"`
 }
 
 // spread is a median with what lies around it.
@@ -185,6 +187,7 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 	cost := b.m.Cost(depth + n/2)
 	bytes := float64(cost.WeightBytes + cost.KVBytes)
 	var rates, ofBandwidth, ofPeak, read, flops []float64
+	var paging pagingMeter
 	for rep := range b.reps + 1 { // the first warms up
 		if err := b.ctx.Err(); err != nil {
 			return err
@@ -192,12 +195,14 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 		b.bar.set(int64(rep), int64(b.reps+1))
 		seq := b.m.NewSequence()
 		err := b.feed(seq, b.tokens(depth))
+		paging.begin(b.m)
 		before := b.meter.Measure()
 		begin := time.Now()
 		if err == nil {
 			err = work(seq)
 		}
-		rate := float64(n) / time.Since(begin).Seconds()
+		took := time.Since(begin)
+		rate := float64(n) / took.Seconds()
 		limits := machine.Between(before, b.meter.Measure())
 		seq.Free()
 		if err != nil {
@@ -208,6 +213,9 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 			read, flops = append(read, limits.ReadBytesPerSecond), append(flops, limits.FlopsPerSecond)
 			ofBandwidth = append(ofBandwidth, share(bytes*rate, limits.ReadBytesPerSecond))
 			ofPeak = append(ofPeak, share(2*float64(cost.MultiplyAdds)*rate, limits.FlopsPerSecond))
+			if err := paging.end(b.ctx, b.m, took); err != nil {
+				return err
+			}
 		}
 	}
 	r := benchResult{
@@ -215,6 +223,7 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 		Threads: b.m.Plan().Options.Threads, KV: b.m.Plan().Options.KV.String(), Numerics: b.m.Numerics(),
 		Machine: machine.Limits{ReadBytesPerSecond: spreadOf(read).Median, FlopsPerSecond: spreadOf(flops).Median},
 	}
+	r.Paging = paging.report(b.m)
 	if depth > 0 {
 		r.Test += fmt.Sprintf("@d%d", depth)
 	}
@@ -254,6 +263,15 @@ func (b *bencher) print(s *streams) error {
 		r := b.results[n-1]
 		fmt.Fprintf(t, "\nmachine\t%.1f GB/s read, %.0f GFLOP/s float32, %d threads\n",
 			r.Machine.ReadBytesPerSecond/1e9, r.Machine.FlopsPerSecond/1e9, r.Threads)
+	}
+	for _, r := range b.results {
+		if r.Paging != nil {
+			fmt.Fprintf(t, "\n%s, paged\n", r.Test)
+			if err := t.Flush(); err != nil {
+				return err
+			}
+			r.Paging.print(s.out)
+		}
 	}
 	return t.Flush()
 }

@@ -19,14 +19,14 @@ import (
 
 // engineFlags say how a model is run. All commands that run one share them.
 type engineFlags struct {
-	Ctx       int             `group:"Engine" placeholder:"N" help:"Most tokens of a text. Default: what the model was trained for, or what fits."`
-	Batch     int             `group:"Engine" placeholder:"N" default:"512" help:"Most tokens computed in one pass. Changes speed and memory, never the text."`
-	Threads   int             `group:"Engine" short:"t" placeholder:"N" help:"Threads that compute. Default: one for each CPU."`
-	KV        string          `group:"Engine" placeholder:"K[:V]" help:"Types of the KV cache: ${kvtypes}. Default: f16."`
-	KVBlock   int             `group:"Engine" placeholder:"N" help:"Positions of a KV block: a power of two from 4 to 256. Default: chosen by page size."`
-	Weights   model.Residency `group:"Engine" enum:"auto,mapped,memory" default:"auto" help:"Where weights are kept: ${enum}."`
-	Memory    units.Size      `group:"Engine" placeholder:"SIZE" help:"Memory that may be used, as in 6GiB. Default: what is available."`
-	Reference bool            `group:"Engine" help:"Compute with the reference kernels: exact, and slow."`
+	Ctx       int        `group:"Engine" placeholder:"N" help:"Most tokens of a text. Default: what the model was trained for, or what fits."`
+	Batch     int        `group:"Engine" placeholder:"N" default:"512" help:"Most tokens computed in one pass. Changes speed and memory, never the text."`
+	Threads   int        `group:"Engine" short:"t" placeholder:"N" help:"Threads that compute. Default: one for each CPU."`
+	KV        string     `group:"Engine" placeholder:"K[:V]" help:"Types of the KV cache: ${kvtypes}. Default: f16."`
+	KVBlock   int        `group:"Engine" placeholder:"N" help:"Positions of a KV block: a power of two from 4 to 256. Default: chosen by page size."`
+	Memory    units.Size `group:"Engine" placeholder:"SIZE" help:"Memory that may be used, as in 6GiB. Default: what is available."`
+	Reference bool       `group:"Engine" help:"Compute with the reference kernels: exact, and slow."`
+	pagingFlags
 }
 
 // defaults fills in what help texts mention.
@@ -37,11 +37,9 @@ func defaults() kong.Vars {
 // options makes the model's options.
 func (e *engineFlags) options() (model.Options, error) {
 	o := model.Options{
-		Context: e.Ctx, Batch: e.Batch, Threads: e.Threads, KVBlock: e.KVBlock, Memory: int64(e.Memory), Weights: e.Weights, Reference: e.Reference,
+		Context: e.Ctx, Batch: e.Batch, Threads: e.Threads, KVBlock: e.KVBlock, Memory: int64(e.Memory), Reference: e.Reference,
 	}
-	if e.Weights == "auto" {
-		o.Weights = model.ResidentAuto
-	}
+	e.pagingFlags.set(&o)
 	if o.Memory == 0 {
 		o.Memory, _ = sysmem.Available()
 	}
@@ -90,6 +88,7 @@ func loadModel(ctx context.Context, path string, o model.Options, s *streams) (*
 		return nil, errors.Join(named(path, err), f.Close())
 	}
 	warnContext(m.Plan(), o.Context)
+	tellPaging(m, o)
 	return &loadedModel{m, f}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"gorun/model"
 	"gorun/model/sample"
@@ -101,6 +102,8 @@ func (c *runCommand) Run(s *streams, in *interrupts) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
+	begin := time.Now()
+	defer func() { err = errors.Join(err, c.tellPaged(s, m.Model, time.Since(begin))) }()
 	session := m.NewSession()
 	defer session.Close()
 	w := &writer{s: s, m: m.Model, session: session, in: in, g: model.Generation{Sampling: params, MaxTokens: c.Max, Stop: c.Stop}}
@@ -124,6 +127,19 @@ func (c *runCommand) Run(s *streams, in *interrupts) (err error) {
 		return err
 	}
 	return c.once(w, prompt)
+}
+
+// tellPaged tells how paging went, on standard error.
+func (c *runCommand) tellPaged(s *streams, m *model.Model, took time.Duration) error {
+	stats, paged := m.PagingStats()
+	if !paged || c.JSON || stats.Passes == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(s.err, "\n"); err != nil {
+		return err
+	}
+	newPagingReport(m.Plan().Paging(), stats, took, 0).print(s.err)
+	return nil
 }
 
 // text is what to continue; given is false if that is left to a chat.

@@ -116,6 +116,27 @@ func Open(path string, o Options) (*File, error) {
 	return f, nil
 }
 
+// From makes a File of something that is not a file of the operating system:
+// a model in memory.
+func From(name string, r io.ReaderAt, size int64, o Options) *File {
+	return &File{path: name, buffered: wrap(o, memory{r, size}), opened: identity{size: size}}
+}
+
+type memory struct {
+	io.ReaderAt
+	size int64
+}
+
+func (memory) Close() error                 { return nil }
+func (m memory) Stat() (fs.FileInfo, error) { return memoryInfo{size: m.size}, nil }
+
+type memoryInfo struct {
+	fs.FileInfo
+	size int64
+}
+
+func (m memoryInfo) Size() int64 { return m.size }
+
 func wrap(o Options, h Handle) Handle {
 	if o.Wrap == nil {
 		return h
@@ -143,6 +164,19 @@ func (f *File) Close() error {
 		err = errors.Join(err, f.direct.Close())
 	}
 	return err
+}
+
+// Same is ErrChanged if the file is not the one that other, of size bytes, is a
+// handle of.
+func (f *File) Same(other Handle, size int64) error {
+	info, err := other.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(info, f.opened.info) || f.opened.size != size {
+		return fmt.Errorf("%w: %s", ErrChanged, f.path)
+	}
+	return nil
 }
 
 // ErrChanged is returned when a file that is watched is not what it was.

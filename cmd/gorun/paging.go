@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"text/tabwriter"
+	"time"
+
+	"gorun/internal/units"
+	"gorun/model"
+	"gorun/pager"
+)
+
+// pagingFlags say where weights are kept.
+type pagingFlags struct {
+	Weights    model.Residency `group:"Engine" enum:"auto,resident,mapped,memory,paged" default:"auto" help:"Where weights are kept: ${enum}. resident: all in memory, mapped from the file or read; paged: a part of them in memory, the rest read from the file as it is needed; auto: resident if that fits."`
+	WeightsMem units.Size      `group:"Engine" placeholder:"SIZE" help:"Memory for paged weights. Default: what the plan and the system leave."`
+	Trace      string          `group:"Engine" placeholder:"FILE" help:"Record every page decision in a file."`
+}
+
+func (f *pagingFlags) set(o *model.Options) {
+	if f.Weights != "auto" {
+		o.Weights = f.Weights
+	}
+	o.WeightsMemory, o.Trace = int64(f.WeightsMem), f.Trace
+}
+
+// tellPaging says what a user who did not ask for paging should know.
+func tellPaging(m *model.Model, o model.Options) {
+	l := m.Plan().Paging()
+	if l == nil {
+		return
+	}
+	if o.Weights == model.ResidentAuto {
+		slog.Info("the model is larger than the memory at hand: its weights are paged", "resident", fmt.Sprintf("%.0f %%", 100*l.Resident()), "of", units.Size(l.Bytes()))
+	}
+	if !m.PagingDirect() {
+		slog.Warn("the file system of the model has no reads around the page cache: paging goes through it, which is slower")
+	}
+}
+
+// pagingReport says how paging went.
+type pagingReport struct {
+	Resident      float64 `json:"resident_share"`
+	Pool          int64   `json:"pool_bytes"`
+	Weights       int64   `json:"weight_bytes"`
+	Passes        int64   `json:"passes"`
+	Tokens        int64   `json:"tokens"`
+	BytesRead     int64   `json:"bytes_read"`
+	BytesPerPass  float64 `json:"bytes_read_per_pass"`
+	ClosedForm    int64   `json:"closed_form_bytes_per_pass"` // of what every pass uses
+	HitRate       float64 `json:"hit_rate"`
+	ExpertHitRate float64 `json:"expert_hit_rate"`
+	Speed         float64 `json:"bytes_per_second"` // read, over all the time
+	Stalled       float64 `json:"stalled_share"`    // of the time, waiting for the disk
+	DiskSpeed     float64 `json:"disk_bytes_per_second,omitempty"`
+	OfDisk        float64 `json:"share_of_disk_bandwidth,omitempty"`
+}
+
+// newPagingReport reports the passes that s counts, which took so long. disk is
+// the bandwidth of plain reads of the same file, zero if it is not known.
+func newPagingReport(l *pager.Layout, s pager.Stats, took time.Duration, disk float64) *pagingReport {
+	read := float64(s.BytesRead + s.RowBytes)
+	r := &pagingReport{
+		Resident: l.Resident(), Pool: l.TotalBytes(), Weights: l.Bytes(), Passes: s.Passes, Tokens: s.Tokens, BytesRead: s.BytesRead + s.RowBytes,
+		BytesPerPass: read / float64(max(1, s.Passes)), ClosedForm: l.Streamed(), HitRate: s.HitRate(), ExpertHitRate: s.HitRateOf(pager.Routed),
+		Speed: read / took.Seconds(), Stalled: s.Stalled.Seconds() / took.Seconds(), DiskSpeed: disk,
+	}
+	if disk > 0 {
+		r.OfDisk = r.Speed / disk
+	}
+	return r
+}
+
+// print writes the report as lines of a table.
+func (r *pagingReport) print(out io.Writer) {
+	size := func(v float64) string { return units.Size(v).String() }
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "resident\t%.1f %% of %v\tin %v\n", 100*r.Resident, units.Size(r.Weights), units.Size(r.Pool))
+	fmt.Fprintf(t, "read\t%s a pass\t", size(r.BytesPerPass))
+	if r.ExpertHitRate < 1 {
+		fmt.Fprintf(t, "hit rate %.1f %%, of experts %.1f %%\n", 100*r.HitRate, 100*r.ExpertHitRate)
+	} else {
+		fmt.Fprintf(t, "hit rate %.1f %%; (N-C)/N of the model is %v\n", 100*r.HitRate, units.Size(r.ClosedForm))
+	}
+	fmt.Fprintf(t, "disk\t%s/s\t", size(r.Speed))
+	if r.OfDisk > 0 {
+		fmt.Fprintf(t, "%.0f %% of the %s/s of plain reads; ", 100*r.OfDisk, size(r.DiskSpeed))
+	}
+	fmt.Fprintf(t, "waited for it %.0f %% of the time\n", 100*r.Stalled)
+	t.Flush() // to standard error or a buffer
+}
