@@ -192,6 +192,9 @@ func (p *Pool) Begin(seqs []*Sequence) {
 	for _, s := range seqs {
 		for _, b := range s.blocks {
 			p.policy.Touch(&b.KVBlock)
+			if b.isHot() {
+				p.trace(policy.Hit, b, p.geo.BlockBytes(), policy.Hot, policy.Hot, policy.Demand)
+			}
 		}
 	}
 	p.writeDirty(false)

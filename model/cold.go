@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 
 	"gorun/compute"
 	"gorun/gguf"
 	"gorun/kvtier"
 	"gorun/kvtier/store"
+	"gorun/policy"
 )
 
 // Cold is the cold tier of the KV cache: a directory that remembers texts
@@ -27,11 +27,14 @@ type Cold struct {
 }
 
 // newPool makes the KV cache that the plan says.
-func (m *Model) newPool(stream compute.Stream) (*kvtier.Pool, error) {
+func (m *Model) newPool(stream compute.Stream, trace *policy.Writer) (*kvtier.Pool, error) {
 	p := m.plan
 	c := kvtier.Config{
 		Geometry: p.Geometry, Context: p.Options.Context, Batch: p.Options.Batch, Sequences: p.Options.Sequences, Tiers: p.tiers(),
-		Log: p.Options.Log,
+		Log: p.Options.Log, Trace: trace,
+	}
+	if p.paging != nil {
+		c.Pool = uint8(len(p.paging.TracePools()))
 	}
 	if cold := p.Options.KVCold; cold != nil {
 		weights, err := Fingerprint(m.file)
@@ -46,8 +49,7 @@ func (m *Model) newPool(stream compute.Stream) (*kvtier.Pool, error) {
 			return nil, err
 		}
 		m.close = append(m.close, m.store.Close)
-		name := filepath.Base(m.file.Parts()[0].Path)
-		layout := p.Geometry.Layout(name, weights, m.device.Numerics())
+		layout := p.Geometry.Layout(m.Name(), weights, m.device.Numerics())
 		if c.Cold, err = m.store.Set(cold.User, layout); err != nil {
 			return nil, err
 		}

@@ -101,7 +101,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 		return err
 	}
 	m.close = append(m.close, sc.buf.Free)
-	if m.pool, err = m.newPool(stream); err != nil {
+	if m.pool, err = m.newPool(stream, trace); err != nil {
 		return err
 	}
 	m.close = append(m.close, m.pool.Close)

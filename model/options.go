@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -36,6 +37,9 @@ type Options struct {
 	// tier. What has no room in them needs KVCold. None of them changes a bit
 	// of the result.
 	KVHot, KVWarm int64
+	// KVShares, if not nil, are percentages of the KV cache of Context tokens
+	// that are hot, warm and cold, in place of KVHot and KVWarm.
+	KVShares *[3]int
 	// KVCold keeps the KV cache on disk; nil: it ends with the model.
 	KVCold *Cold
 	// Log is told what is slow, lost or refused; nil: nobody.
@@ -134,6 +138,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.KV == nil {
 		o.KV = &KVTypes{tensor.F16, tensor.F16}
+	}
+	if o.KVHot < 0 || o.KVWarm < 0 || o.KVCold != nil && o.KVCold.Bytes < 0 {
+		return o, errors.New("sizes of KV tiers are not negative")
+	}
+	if k := o.KVShares; k != nil && (min(k[0], k[1], k[2]) < 0 || k[0]+k[1]+k[2] != 100) {
+		return o, fmt.Errorf("shares of KV tiers %d, %d and %d: want percentages that add up to 100", k[0], k[1], k[2])
 	}
 	switch o.Weights {
 	case ResidentAuto, Resident, ResidentMapped, ResidentMemory, ResidentPaged:

@@ -95,6 +95,7 @@ func (p *Plan) openTrace(f *gguf.File) (*policy.Writer, error) {
 	if p.paging != nil {
 		h.Pools = p.paging.TracePools()
 	}
+	h.Pools = append(h.Pools, p.kvTracePool()) // the last one: see newPool
 	w, err := policy.Create(p.Options.Trace, h)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)

@@ -3,23 +3,30 @@ package model
 import (
 	"fmt"
 
-	"gorun/compute"
 	"gorun/internal/units"
 	"gorun/kvtier"
+	"gorun/policy"
 )
 
 // tiers is where the options put the KV cache.
 func (p *Plan) tiers() kvtier.Tiers {
 	o := p.Options
 	t := kvtier.Tiers{Hot: o.KVHot, Warm: o.KVWarm}
+	if o.KVShares != nil {
+		all := int64(p.Geometry.Blocks(o.Context, o.Sequences)) * p.Geometry.BlockBytes()
+		t.Hot, t.Warm = max(all*int64(o.KVShares[0])/100, p.Geometry.BlockBytes()), all*int64(o.KVShares[1])/100
+	}
 	if o.KVCold != nil {
 		t.Cold, t.ColdBytes = true, o.KVCold.Bytes
 	}
-	if o.Device != nil {
-		_, mapped := o.Device.(compute.HostMapper)
-		t.Copies = !mapped
-	}
+	t.Copies = !o.hostMemory()
 	return t
+}
+
+// kvTracePool describes the hot tier for the header of a trace.
+func (p *Plan) kvTracePool() policy.Pool {
+	g := p.Geometry
+	return policy.Pool{Name: "kv", Policy: "KV", Slots: p.sizes.HotBlocks, SlotBytes: g.BlockBytes()}
 }
 
 // kvItems are the lines of a plan for the KV cache.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"gorun/kvtier"
 	"gorun/model/chat"
@@ -14,13 +15,16 @@ import (
 
 // Session is one growing text in the KV cache. It belongs to one goroutine.
 type Session struct {
-	m      *Model
-	seq    *kvtier.Sequence
-	tokens []int32 // whose KV is in seq
+	m    *Model
+	seq  *kvtier.Sequence
+	lost int // times that a part of seq was lost, while one text went on
 }
 
 // NewSession makes an empty session.
 func (m *Model) NewSession() *Session { return &Session{m: m, seq: m.NewSequence()} }
+
+// Tokens are those that the session holds.
+func (s *Session) Tokens() []int32 { return s.seq.Tokens() }
 
 // Close gives the session's KV back.
 func (s *Session) Close() { s.seq.Free() }
@@ -115,8 +119,13 @@ func (s *Session) generate(ctx context.Context, prompt []int32, o Generation, yi
 	for _, id := range prompt {
 		chain.Accept(id)
 	}
+	s.lost = 0
+	defer s.remember()
 	text := &textOut{decoder: tok.NewDecoder(), stopper: sample.NewStopper(o.Stop)}
 	next, err := s.feed(ctx, prompt, chain, o.Progress)
+	if err == nil {
+		s.remember() // the next prompt may have this one in it, and not the answer
+	}
 	for n := 0; ; {
 		if err != nil {
 			return err
@@ -141,7 +150,12 @@ func (s *Session) generate(ctx context.Context, prompt []int32, o Generation, yi
 		if !yield(t) || t.Finish != "" {
 			return nil
 		}
-		next, err = s.extend(ctx, []int32{next.ID}, chain)
+		last := []int32{next.ID}
+		if next, err = s.extend(ctx, last, chain); err != nil {
+			if whole := append(slices.Clone(s.seq.Tokens()), last...); s.again(ctx, err) {
+				next, err = s.feed(ctx, whole, chain, nil)
+			}
+		}
 	}
 }
 
@@ -151,16 +165,10 @@ func (s *Session) feed(ctx context.Context, prompt []int32, chain *sample.Chain,
 	if limit := s.m.plan.Options.Context; len(prompt) > limit {
 		return next, fmt.Errorf("%w: the prompt has %d tokens, the context %d", ErrContext, len(prompt), limit)
 	}
-	done := 0
-	for done < len(s.tokens) && done < len(prompt)-1 && s.tokens[done] == prompt[done] {
-		done++
+	done, err := s.hold(ctx, prompt)
+	if err != nil {
+		return next, err
 	}
-	if err := s.seq.Truncate(done); err != nil {
-		// A window does not reach back so far: begin again.
-		s.seq.Free()
-		done = 0
-	}
-	s.tokens = s.tokens[:done]
 	for {
 		if progress != nil {
 			progress(done, len(prompt))
@@ -170,7 +178,14 @@ func (s *Session) feed(ctx context.Context, prompt []int32, chain *sample.Chain,
 		if done+n < len(prompt) {
 			last = nil
 		}
-		if next, err = s.extend(ctx, prompt[done:done+n], last); err != nil || last != nil {
+		next, err = s.extend(ctx, prompt[done:done+n], last)
+		switch {
+		case err != nil && s.again(ctx, err):
+			if done, err = s.hold(ctx, prompt); err != nil {
+				return next, err
+			}
+			continue
+		case err != nil || last != nil:
 			return next, err
 		}
 		done += n
@@ -187,7 +202,6 @@ func (s *Session) extend(ctx context.Context, tokens []int32, chain *sample.Chai
 		next, err = chain.Sample(logits)
 		return err
 	})
-	s.tokens = append(s.tokens, tokens[:s.seq.Len()-len(s.tokens)]...)
 	return next, err
 }
 

@@ -18,9 +18,10 @@ type conversation struct {
 	template *chat.Template
 	system   string
 	messages []chat.Message
+	memory   *remembered
 }
 
-func newConversation(w *writer, system string) (*conversation, error) {
+func newConversation(w *writer, system string, memory *remembered) (*conversation, error) {
 	t, own, err := w.m.ChatTemplate()
 	if err != nil {
 		return nil, err
@@ -28,8 +29,11 @@ func newConversation(w *writer, system string) (*conversation, error) {
 	if !own {
 		slog.Warn("the file has no chat template: using ChatML, which the model may not know")
 	}
-	c := &conversation{w: w, template: t, system: system}
+	c := &conversation{w: w, template: t, system: system, memory: memory}
 	c.reset()
+	if len(memory.text.Messages) > 0 {
+		c.messages = memory.text.Messages
+	}
 	return c, nil
 }
 
@@ -99,6 +103,7 @@ func (c *conversation) turn(text string) error {
 	case "/reset":
 		c.reset()
 		fmt.Fprintln(notes, "The conversation is forgotten.")
+		return c.memory.said(c.messages)
 	case "/save":
 		if err := c.save(strings.TrimSpace(argument)); err != nil {
 			fmt.Fprintf(notes, "not saved: %v\n", err)
@@ -130,8 +135,13 @@ func (c *conversation) answer(text string) error {
 		fmt.Fprintf(c.w.s.err, "%v\nThe message is taken back; /reset begins anew.\n", err)
 		return nil
 	}
+	return c.answered(r)
+}
+
+// answered adds the model's answer, and remembers the conversation.
+func (c *conversation) answered(r result) error {
 	c.messages = append(c.messages, chat.Message{Role: "assistant", Content: r.Text})
-	return nil
+	return c.memory.said(c.messages)
 }
 
 // save writes the conversation, in the form that gorun template reads.

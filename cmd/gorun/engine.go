@@ -27,11 +27,12 @@ type engineFlags struct {
 	Memory    units.Size `group:"Engine" placeholder:"SIZE" help:"Memory that may be used, as in 6GiB. Default: what is available."`
 	Reference bool       `group:"Engine" help:"Compute with the reference kernels: exact, and slow."`
 	pagingFlags
+	kvFlags
 }
 
 // defaults fills in what help texts mention.
 func defaults() kong.Vars {
-	return kong.Vars{"kvtypes": fmt.Sprint(kvTypes()), "targets": strings.Join(kernels.Targets(), ", ")}
+	return kong.Vars{"kvtypes": fmt.Sprint(kvTypes()), "kvcold": defaultCold.String(), "targets": strings.Join(kernels.Targets(), ", ")}
 }
 
 // options makes the model's options.
@@ -48,6 +49,9 @@ func (e *engineFlags) options() (model.Options, error) {
 		if err := o.KV.UnmarshalText([]byte(e.KV)); err != nil {
 			return o, usagef("--kv %s: %v", e.KV, err)
 		}
+	}
+	if err := e.kvFlags.set(&o); err != nil {
+		return o, err
 	}
 	return o, nil
 }

@@ -39,6 +39,7 @@ type commands struct {
 	Synth      synthCommand      `cmd:"" help:"Make a model with random weights in the shape of a real one."`
 	Selftest   selftestCommand   `cmd:"" help:"Check the kernels of this CPU against known answers."`
 	Devices    devicesCommand    `cmd:"" help:"List the GPUs that HIP finds, or why it finds none."`
+	KV         kvCommand         `cmd:"" name:"kv" help:"Work on the texts that are remembered: ls, check, show, prune."`
 	Version    versionCommand    `cmd:"" help:"Show the version."`
 }
 

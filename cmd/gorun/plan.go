@@ -33,6 +33,7 @@ type planReport struct {
 	PerToken  int64        `json:"kv_bytes_per_token"`
 	State     int64        `json:"state_bytes_per_sequence"`
 	Padding   int64        `json:"kv_padding_per_token"`
+	Geometry  kvPlan       `json:"kv_geometry"`
 	Items     []model.Item `json:"items"`
 	Total     int64        `json:"total_bytes"`
 	Available int64        `json:"available_bytes"`
@@ -58,7 +59,7 @@ func (c *planCommand) Run(s *streams) error {
 	r := planReport{
 		Arch: p.Spec.Arch, Context: p.Options.Context, Batch: p.Options.Batch, KV: p.Options.KV.String(), KVBlock: p.Geometry.BlockTokens,
 		PerToken: p.Geometry.BytesPerToken(), State: p.Geometry.StateBytes(), Padding: p.Geometry.Waste(),
-		Items: p.Items, Total: p.Bytes(), Available: p.Options.Memory, Fits: fit == nil,
+		Geometry: planKV(p), Items: p.Items, Total: p.Bytes(), Available: p.Options.Memory, Fits: fit == nil,
 	}
 	if c.JSON {
 		if err := writeJSON(s.out, r); err != nil {
@@ -79,6 +80,8 @@ func (c *planCommand) Run(s *streams) error {
 		available = units.Size(r.Available).String()
 	}
 	fmt.Fprintf(t, "total\t%v\t%s: %s available\n", units.Size(r.Total), verdict, available)
+	fmt.Fprintln(t)
+	r.Geometry.print(t)
 	if err := t.Flush(); err != nil {
 		return err
 	}

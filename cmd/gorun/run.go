@@ -13,14 +13,15 @@ import (
 )
 
 type runCommand struct {
-	Model  string   `arg:"" optional:"" help:"Model file (GGUF). Default: the embedded model."`
-	Prompt *string  `short:"p" placeholder:"TEXT" help:"Text to continue. Default: standard input, or a chat on a terminal."`
-	File   string   `placeholder:"FILE" help:"Read the text from a file."`
-	Max    int      `name:"max-tokens" short:"n" placeholder:"N" help:"Most tokens to write. Default: until the model ends or the context is full."`
-	Stop   []string `sep:"none" placeholder:"TEXT" help:"End before this text. May be repeated."`
-	Chat   *bool    `negatable:"" help:"Treat the text as a message of a chat, or the opposite. Default: only without a text."`
-	System string   `placeholder:"TEXT" help:"System message of a chat."`
-	JSON   bool     `name:"json" help:"Print one JSON object at the end, nothing before."`
+	Model   string   `arg:"" optional:"" help:"Model file (GGUF). Default: the embedded model."`
+	Prompt  *string  `short:"p" placeholder:"TEXT" help:"Text to continue. Default: standard input, or a chat on a terminal."`
+	File    string   `placeholder:"FILE" help:"Read the text from a file."`
+	Max     int      `name:"max-tokens" short:"n" placeholder:"N" help:"Most tokens to write. Default: until the model ends or the context is full."`
+	Stop    []string `sep:"none" placeholder:"TEXT" help:"End before this text. May be repeated."`
+	Chat    *bool    `negatable:"" help:"Treat the text as a message of a chat, or the opposite. Default: only without a text."`
+	System  string   `placeholder:"TEXT" help:"System message of a chat."`
+	Session string   `placeholder:"NAME" help:"Go on with the text or chat of that name, and remember it: across restarts, without computing it again."`
+	JSON    bool     `name:"json" help:"Print one JSON object at the end, nothing before."`
 	samplingFlags
 	engineFlags
 }
@@ -32,7 +33,8 @@ Examples:
   gorun run -p "Dorothy" -n 40
   gorun run model.gguf
   gorun run model.gguf --chat -p "Why is the sky blue?" --temp 0
-  gorun run model.gguf --file story.txt -n 200`
+  gorun run model.gguf --file story.txt -n 200
+  gorun run model.gguf --session notes           a chat that is remembered`
 }
 
 // samplingFlags choose among likely tokens.
@@ -95,6 +97,11 @@ func (c *runCommand) Run(s *streams, in *interrupts) (err error) {
 		return usagef("--system is for chats: add --chat")
 	}
 
+	if c.Session != "" && c.KVCold == "" {
+		if c.KVCold, err = defaultKVDir(); err != nil {
+			return err
+		}
+	}
 	ctx, done := in.context()
 	m, err := c.load(ctx, c.Model, s)
 	done()
@@ -108,14 +115,19 @@ func (c *runCommand) Run(s *streams, in *interrupts) (err error) {
 	defer session.Close()
 	w := &writer{s: s, m: m.Model, session: session, in: in, g: model.Generation{Sampling: params, MaxTokens: c.Max, Stop: c.Stop}}
 
+	memory, err := openSession(m.Model, c.Session, chat)
+	if err != nil {
+		return err
+	}
 	if !chat {
-		prompt, err := m.Prompt(text)
+		prompt, err := memory.prompt(text)
 		if err != nil {
 			return named(c.Model, err)
 		}
-		return c.once(w, prompt)
+		r, err := c.once(w, prompt)
+		return errors.Join(err, memory.wrote(prompt, text, r))
 	}
-	conv, err := newConversation(w, c.System)
+	conv, err := newConversation(w, c.System, memory)
 	if err != nil {
 		return named(c.Model, err)
 	}
@@ -126,7 +138,11 @@ func (c *runCommand) Run(s *streams, in *interrupts) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.once(w, prompt)
+	r, err := c.once(w, prompt)
+	if err != nil && !interrupted(err) {
+		return err
+	}
+	return errors.Join(err, conv.answered(r))
 }
 
 // tellPaged tells how paging went, on standard error.
@@ -160,7 +176,7 @@ func (c *runCommand) text(s *streams) (text string, given bool, err error) {
 }
 
 // once continues one prompt.
-func (c *runCommand) once(w *writer, prompt []int32) error {
+func (c *runCommand) once(w *writer, prompt []int32) (result, error) {
 	if c.JSON {
 		w.quiet = true
 	}
@@ -168,7 +184,7 @@ func (c *runCommand) once(w *writer, prompt []int32) error {
 	if c.JSON && (err == nil || r.Text != "") {
 		err = errors.Join(err, writeJSON(w.s.out, r))
 	}
-	return err
+	return r, err
 }
 
 // writer streams a generation to standard output.
@@ -187,6 +203,7 @@ type result struct {
 	Text         string       `json:"text"`
 	Tokens       []int32      `json:"tokens"`
 	PromptTokens int          `json:"prompt_tokens"`
+	CachedTokens int          `json:"cached_tokens"` // of the prompt, that were not computed again
 	Finish       model.Finish `json:"finish"`
 }
 
@@ -198,7 +215,11 @@ func (w *writer) write(prompt []int32) (r result, err error) {
 	var text strings.Builder
 	bar := w.s.progress("reading the prompt", false)
 	defer bar.clear()
+	first := true
 	w.g.Progress = func(done, total int) {
+		if first {
+			r.CachedTokens, first = done, false
+		}
 		if total > w.m.Plan().Options.Batch {
 			bar.set(int64(done), int64(total))
 		}
