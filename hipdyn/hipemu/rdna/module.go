@@ -29,7 +29,10 @@ type Module struct {
 	Target  string // e.g. gfx1201
 	object  *hsaco.Object
 	kernels map[string]*Kernel
-	code    sync.Map // decoded instructions, by address
+
+	once       sync.Once
+	code       *program
+	programErr error
 }
 
 // Kernel is a kernel of a module.

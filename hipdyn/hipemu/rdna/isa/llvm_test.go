@@ -197,7 +197,11 @@ func sample(s *Set, o *Op, r *rand.Rand) []byte {
 		}
 	}
 	var b []byte
-	for _, w := range append(words, r.Uint32(), 0) {
+	literal := r.Uint32()
+	if r.IntN(4) == 0 {
+		literal = []uint32{0, 1, 64, 65, 0xffffffff, 0xfffffff0, 0xffffffef, 0x3f800000, 0x3c00, 0x8000}[r.IntN(10)]
+	}
+	for _, w := range append(words, literal, 0) {
 		b = binary.LittleEndian.AppendUint32(b, w)
 	}
 	return b

@@ -100,6 +100,9 @@ func (p *printer) fixed(op *Op, i int, o Operand, comma func()) {
 	switch {
 	case text == LiteralText:
 		text = fmt.Sprintf("0x%x", in.Literal)
+		if op.Encoding == SOPK {
+			text = p.literal(Operand{Width: 1})
+		}
 	case op.Encoding == SOPP || op.Encoding == SOPK:
 		text = p.immediate(op, text)
 	case op.Encoding == SOP1 && strings.HasPrefix(text, "sendmsg"):
@@ -258,7 +261,8 @@ func (s *Set) register(r uint16, width int, kind byte) string {
 
 var inlineTexts = [...]string{"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494"}
 
-// inline16 are the values of the same as 16-bit numbers.
+// inlineF32, inlineF16 and inlineBF16 are the values of the same.
+var inlineF32 = [...]uint32{0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000, 0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983}
 var inlineF16 = [...]uint16{0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118}
 var inlineBF16 = [...]uint16{0x3f00, 0xbf00, 0x3f80, 0xbf80, 0x4000, 0xc000, 0x4080, 0xc080, 0x3e22}
 
@@ -282,12 +286,29 @@ func (p *printer) plain(o Operand, r uint16) string {
 		}
 		return inlineTexts[r-inlineF]
 	case r == Literal:
-		if o.Kind != 0 {
-			return fmt.Sprintf("0x%x", uint16(p.in.Literal))
-		}
-		return fmt.Sprintf("0x%x", p.in.Literal)
+		return p.literal(o)
 	}
 	return p.in.Set.Register(r, int(o.Width))
+}
+
+// literal prints a literal; one that could have been an inline constant looks
+// like that.
+func (p *printer) literal(o Operand) string {
+	v := p.in.Literal
+	short := int64(int32(v))
+	if o.Kind != 0 {
+		v &= 0xffff
+		short = int64(int16(v))
+	}
+	if short >= -16 && short <= 64 {
+		return strconv.FormatInt(short, 10)
+	}
+	for i := range inlineTexts {
+		if o.Kind == 'h' && v == uint32(inlineF16[i]) || o.Kind == 0 && o.Width < 2 && v == inlineF32[i] {
+			return inlineTexts[i]
+		}
+	}
+	return fmt.Sprintf("0x%x", v)
 }
 
 func (p *printer) source(op *Op, o Operand, i int, r uint16) {
@@ -525,7 +546,7 @@ func (p *printer) vectorModifiers(op *Op) {
 // negCount is how many sources of a packed instruction can be negated.
 func (p *printer) negCount(op *Op, sources int) int {
 	switch {
-	case strings.HasPrefix(op.Base, "v_wmma_i32_16x16x16") && p.in.Set.Generation == 12, strings.HasPrefix(op.Base, "v_swmmac"):
+	case strings.HasPrefix(op.Base, "v_swmmac"):
 		return 2
 	}
 	return sources

@@ -59,7 +59,10 @@ func scalar(gen int) []*encoding {
 			{"", func(op uint32) []uint32 { return []uint32{0b1011<<28 | op<<23 | 16<<16 | 0x1234} }},
 			{"", func(op uint32) []uint32 { return []uint32{0b1011<<28 | op<<23 | 16<<16 | 0x1234, value} }},
 		}},
-		{name: "SOPP", ops: 128, base: one("", func(op uint32) []uint32 { return []uint32{0b101111111<<23 | op<<16 | 1} })},
+		{name: "SOPP", ops: 128, base: []probe{
+			{"", func(op uint32) []uint32 { return []uint32{0b101111111<<23 | op<<16 | 1} }},
+			{"", func(op uint32) []uint32 { return []uint32{0b101111111<<23 | op<<16} }},
+		}},
 	}
 	smem := func(op, soffset uint32) []uint32 {
 		shift := 18
@@ -88,7 +91,7 @@ func vector(gen int) []*encoding {
 	short := func(name string, ops uint32, word func(op, src0, src1 uint32) uint32) {
 		plain := func(op uint32) []uint32 { return []uint32{word(op, vgpr(32), 48)} }
 		list = append(list, &encoding{name: name, ops: ops, fields: "d012",
-			base: []probe{{"", plain}, {"", func(op uint32) []uint32 { return append(plain(op), value) }}},
+			base: []probe{{"", plain}, {"", func(op uint32) []uint32 { return append(plain(op), value) }}, {"", func(op uint32) []uint32 { return []uint32{word(op, 0, 0) &^ (16 << 17)} }}},
 			probes: []probe{
 				{"half0", func(op uint32) []uint32 { return []uint32{word(op, half, 48)} }},
 				{"lit0", func(op uint32) []uint32 { return []uint32{word(op, literal, 48), value} }},
@@ -286,6 +289,14 @@ func memory(gen int) []*encoding {
 		}
 		return []uint32{0b110001<<26 | op<<14 | 64, 16 | 48<<9 | ret<<20 | 1<<30, 32}
 	}
+	empty := func(op uint32) []uint32 {
+		w := buffer(op, 0)
+		if gen < 12 {
+			w[0] &^= 1 << 12
+			w[1] = 0
+		}
+		return w
+	}
 	return append(list, &encoding{name: "MUBUF", ops: 256, fields: "d012",
-		base: []probe{{"", func(op uint32) []uint32 { return buffer(op, 0) }}, {"", func(op uint32) []uint32 { return buffer(op, 1) }}}})
+		base: []probe{{"", func(op uint32) []uint32 { return buffer(op, 0) }}, {"", func(op uint32) []uint32 { return buffer(op, 1) }}, {"", empty}}})
 }
