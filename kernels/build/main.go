@@ -40,6 +40,7 @@ var objects = []object{
 	{"src/matvec.hip", "objects/matvec", convergent},
 	{"src/rows.hip", "objects/rows", convergent},
 	{"src/gemm.hip", "objects/gemm", convergent},
+	{"src/faults.hip", "testdata/faults", convergent},
 	{"src/permlane.hip", "testdata/permlane", convergent},
 	{"src/permlane.hip", "testdata/permlane-broken", []string{"-DBROKEN"}},
 }

@@ -1,5 +1,5 @@
 // c = a bᵀ for matrices of half floats: a is m rows of k elements, b is n rows
-// of k, c is m rows of n in float32. k is a multiple of 16.
+// of k, c is m rows of n in float32. k is a multiple of 8.
 //
 // A block computes 64 by 64 elements, each of its four waves 32 by 32 of them.
 // Pieces of 64 rows by 32 elements of a and b go through LDS. Products are of 16
