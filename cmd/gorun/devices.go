@@ -15,8 +15,13 @@ import (
 )
 
 type devicesCommand struct {
-	JSON    bool   `name:"json" help:"Print JSON."`
-	Emulate string `placeholder:"GFX,..." help:"List emulated devices in place of real ones: ${targets}, with a memory size if wanted, as in gfx1201:64MiB."`
+	hipFlags
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// hipFlags say where GPUs come from.
+type hipFlags struct {
+	Emulate string `placeholder:"GFX,..." help:"Use emulated GPUs in place of real ones: ${targets}, with a memory size if wanted, as in gfx1201:64MiB."`
 }
 
 func (devicesCommand) Help() string {
@@ -54,7 +59,7 @@ type deviceReport struct {
 
 func (c *devicesCommand) Run(s *streams) (err error) {
 	r := devicesReport{Devices: []deviceReport{}}
-	lib, closeLibrary, err := c.open()
+	lib, closeLibrary, err := c.openHIP()
 	if err != nil {
 		return err
 	}
@@ -74,21 +79,21 @@ type library struct {
 	err error
 }
 
-// open opens the machine's runtime, or an emulator.
-func (c *devicesCommand) open() (library, func() error, error) {
-	if c.Emulate == "" {
+// openHIP opens the machine's runtime, or an emulator.
+func (f *hipFlags) openHIP() (library, func() error, error) {
+	if f.Emulate == "" {
 		lib, err := hipdyn.Open()
 		if err != nil {
 			return library{nil, err}, func() error { return nil }, nil
 		}
 		return library{lib, nil}, lib.Close, nil
 	}
-	config, err := hipemu.Parse(c.Emulate, func(text string) (int64, error) {
+	config, err := hipemu.Parse(f.Emulate, func(text string) (int64, error) {
 		size, err := units.ParseSize(text)
 		return int64(size), err
 	})
 	if err != nil {
-		return library{}, nil, usagef("--emulate %s: %v", c.Emulate, err)
+		return library{}, nil, usagef("--emulate %s: %v", f.Emulate, err)
 	}
 	emulator, err := hipemu.New(config)
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 )
 
 type selftestCommand struct {
+	hipFlags
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
 func (selftestCommand) Help() string {
-	return "Computes known answers with every kernel set that this CPU can execute. GORUN_CPU forces the set that models run with.\n\nExample:\n  gorun selftest"
+	return "Computes known answers with every kernel set that this CPU can execute, and with the kernels of every GPU. GORUN_CPU forces the set that models run with.\n\nExamples:\n  gorun selftest\n  gorun selftest --emulate gfx1201"
 }
 
 // selftestReport is what became of one kernel set.
@@ -33,6 +34,8 @@ func (c *selftestCommand) Run(s *streams) error {
 		}
 		reports = append(reports, r)
 	}
+	gpus, e := c.testGPUs()
+	reports, err = append(reports, gpus...), errors.Join(err, e)
 	if c.JSON {
 		return errors.Join(writeJSON(s.out, reports), err)
 	}
