@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -79,7 +80,7 @@ func (d *Device) describe() error {
 	}
 	var pci [64]byte
 	if code := hip.hipDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&pci)), uintptr(len(pci)), uintptr(d.Index)); code == abi.Success {
-		d.PCI = text(pci[:])
+		d.PCI = strings.ToLower(text(pci[:]))
 	}
 	number := func(a abi.Attribute) int {
 		var v int32 // stays zero for what the release does not know

@@ -2,6 +2,7 @@ package hipdyn
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -230,6 +231,46 @@ func TestCompareNumbered(t *testing.T) {
 			if got := compareNumbered(a, b); got != compare(i, j) {
 				t.Errorf("%s, %s: %d", a, b, got)
 			}
+		}
+	}
+}
+
+// A file that passes is long enough for what its header points at.
+func FuzzCheckObject(f *testing.F) {
+	object, err := os.ReadFile("../kernels/objects/rows.gfx1201.hsaco")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(object)
+	f.Add(object[:len(object)-1])
+	f.Add([]byte("\x7fELF\x02"))
+	f.Fuzz(func(t *testing.T, object []byte) {
+		if checkObject(object) != nil {
+			return
+		}
+		le := binary.LittleEndian
+		if end := le.Uint64(object[40:]) + uint64(le.Uint16(object[58:]))*uint64(le.Uint16(object[60:])); end > uint64(len(object)) {
+			t.Errorf("%d bytes, the sections end at %d", len(object), end)
+		}
+	})
+}
+
+func TestCheckObject(t *testing.T) {
+	object, err := os.ReadFile("../kernels/objects/rows.gfx1201.hsaco")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkObject(object); err != nil {
+		t.Error(err)
+	}
+	other := slices.Clone(object)
+	other[18] = 62
+	for _, c := range []struct {
+		object []byte
+		want   string
+	}{{nil, "no 64-bit ELF"}, {object[:63], "no 64-bit ELF"}, {object[:len(object)-1], "cut off"}, {object[:64], "cut off"}, {other, "for machine 62"}} {
+		if err := checkObject(c.object); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
 }

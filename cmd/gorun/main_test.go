@@ -116,7 +116,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "run", "inspect", "plan", "tokenize", "detokenize", "template", "logits", "bench", "perplexity", "selftest", "version"} {
+	for _, command := range []string{"", "run", "inspect", "plan", "tokenize", "detokenize", "template", "logits", "bench", "perplexity", "selftest", "devices", "version"} {
 		args := strings.Fields(command + " --help")
 		got := gorun("", args...)
 		if got.code != 0 || !strings.Contains(got.out, "Example") || !strings.Contains(got.out, "gorun "+command) {
