@@ -292,20 +292,22 @@ func TestPlantedFaults(t *testing.T) {
 		{"uninitialized LDS", "reverse_part", 1, []int32{63}, "never written"},
 	} {
 		for _, gfx := range Targets() {
-			b := newBench(t, emulate(t, gfx, c.want != ""), "faults", n)
-			_, err := b.run(c.kernel, c.blocks, 64, c.more...)
-			if c.want == "" {
-				if err != nil {
-					t.Errorf("%s: %s: %v", gfx, c.name, err)
+			t.Run(c.name+" "+gfx, func(t *testing.T) {
+				b := newBench(t, emulate(t, gfx, c.want != ""), "faults", n)
+				_, err := b.run(c.kernel, c.blocks, 64, c.more...)
+				if c.want == "" {
+					if err != nil {
+						t.Error(err)
+					}
+					b.close()
+					return
 				}
-				b.close()
-				continue
-			}
-			for _, want := range []string{"hipErrorLaunchFailure (719)", "kernel " + c.kernel, "pc 0x", c.want} {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %s: %v, want %q", gfx, c.name, err, want)
+				for _, want := range []string{"hipErrorLaunchFailure (719)", "kernel " + c.kernel, "pc 0x", c.want} {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%v, want %q", err, want)
+					}
 				}
-			}
+			})
 		}
 	}
 }

@@ -14,6 +14,8 @@ KERNEL(64) copy(float *__restrict__ y, const float *__restrict__ x, int n) {
 template <bool BARRIER> DEVICE void reverse(float *y, const float *x) {
     SHARED static float part[64];
     int i = block_x() * 64;
+    part[thread()] = 0;
+    barrier();
     part[thread()] = x[i + thread()];
     if constexpr (BARRIER)
         barrier();
