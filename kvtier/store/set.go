@@ -174,7 +174,12 @@ func (s *Store) openSet(path string, l *Layout) (*Set, error) {
 	for _, t := range []*table{set.blocks, set.states} {
 		t.slotBytes = max(whole(t.bounds[len(t.bounds)-1]), pageio.Block)
 		t.headBytes = headerBytes(t.tokens, len(t.bounds)-1)
-		if err := t.open(s.flag(), s.trouble); err != nil {
+		err := t.open(s.flag(), s.trouble)
+		if s.o.Look && errors.Is(err, fs.ErrNotExist) {
+			s.trouble(fmt.Sprintf("%s: it was being made", path))
+			return nil, set.close()
+		}
+		if err != nil {
 			return nil, errors.Join(err, set.close())
 		}
 		s.index(t)
