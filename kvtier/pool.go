@@ -490,7 +490,7 @@ func (p *Pool) Flush() error {
 // Close writes what is not on disk yet, and frees the pool's memory. Its
 // sequences must not be used afterwards.
 func (p *Pool) Close() error {
-	var errs []error
+	errs := []error{p.stream.Sync()}
 	if p.stage != nil && p.main != nil {
 		if err := p.Flush(); err != nil {
 			p.log.Warn("not everything is remembered", "error", err)

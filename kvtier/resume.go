@@ -98,15 +98,18 @@ func (s *Sequence) giveBack(blocks []*block, snapshot *store.Record) {
 // A snapshot is, one after the other: the block that is not full, if there is
 // one; the pages of windows, layer by layer; the states.
 
+// last is the block that is not full; nil if there is none.
+func (s *Sequence) last() *block {
+	if geo := s.pool.geo; geo.blockBytes > 0 && len(s.tokens)%geo.BlockTokens > 0 {
+		return s.blocks[len(s.tokens)/geo.BlockTokens]
+	}
+	return nil
+}
+
 // eachPart calls do with the memory of each part of a snapshot of the
-// sequence as it is.
+// sequence as it is, but for the block that is not full.
 func (s *Sequence) eachPart(do func(m memory) error) error {
 	geo := s.pool.geo
-	if geo.blockBytes > 0 && len(s.tokens)%geo.BlockTokens > 0 {
-		if err := do(s.blocks[len(s.tokens)/geo.BlockTokens].hot.at(0, geo.blockBytes)); err != nil {
-			return err
-		}
-	}
 	for i, l := range geo.Layers {
 		if l.Window == 0 {
 			continue
@@ -145,7 +148,7 @@ func (s *Sequence) restore(ctx context.Context, r *store.Record) error {
 		}
 		b := p.newBlock(s.space, len(s.blocks))
 		p.enterHot(b, m)
-		p.policy.Pin(&b.KVBlock)
+		p.policy.Touch(&b.KVBlock)
 		s.blocks = append(s.blocks, b)
 	}
 	for i, l := range geo.Layers {
@@ -168,6 +171,15 @@ func (s *Sequence) restore(ctx context.Context, r *store.Record) error {
 		}
 	}
 	data := mem[:r.Bytes()]
+	if b := s.last(); b != nil {
+		if int64(len(data)) < geo.blockBytes {
+			return store.ErrDamaged
+		}
+		if err := p.put(b.hot.at(0, geo.blockBytes), data[:geo.blockBytes]); err != nil {
+			return err
+		}
+		data = data[geo.blockBytes:]
+	}
 	err = s.eachPart(func(m memory) error {
 		if int64(len(data)) < m.N {
 			return store.ErrDamaged
@@ -190,24 +202,17 @@ func (s *Sequence) Save() error {
 	if p.stage == nil || s.space.set == nil || n == 0 || n == s.saved || !geo.snapshots() && n%geo.BlockTokens == 0 {
 		return nil
 	}
-	if geo.blockBytes > 0 && n%geo.BlockTokens > 0 {
-		b := s.blocks[n/geo.BlockTokens]
-		p.policy.Pin(&b.KVBlock)
-		if !b.isHot() {
-			m, err := p.hotSlot()
-			if err != nil {
-				return err
-			}
-			if err := p.finish(context.Background(), []load{p.load(b, m)}); err != nil {
-				return err
-			}
-		}
-	}
 	for p.stage.state == nil {
 		p.await()
 	}
 	mem := p.stage.state
 	data := mem[:0]
+	if b := s.last(); b != nil {
+		data = mem[:geo.blockBytes]
+		if err := p.copyOut(data, b); err != nil {
+			return err
+		}
+	}
 	err := s.eachPart(func(m memory) error {
 		at := len(data)
 		data = mem[:at+int(m.N)]

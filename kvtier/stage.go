@@ -1,7 +1,6 @@
 package kvtier
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -101,7 +100,7 @@ func (p *Pool) stageMemory() []byte {
 	return mem
 }
 
-// copyOut copies the data of a block.
+// copyOut copies the data of a block, wherever it is.
 func (p *Pool) copyOut(dst []byte, b *block) error {
 	switch {
 	case b.isHot():
@@ -110,7 +109,10 @@ func (p *Pool) copyOut(dst []byte, b *block) error {
 		copy(dst, b.warm)
 		return nil
 	}
-	return errors.New("the block is nowhere") // a bug: callers know that it is
+	mem := make([]byte, roundUp(p.geo.blockBytes, pageio.Block))
+	err := p.lost(b, b.cold.Read(mem))
+	copy(dst, mem)
+	return err
 }
 
 // enqueue gives a copy of a full block to the writer.
