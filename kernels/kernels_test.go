@@ -357,3 +357,97 @@ func TestOperandErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A kernel that reads what a kernel of another stream writes needs an event
+// between the two; kernels that use other bytes, or only read, need none.
+func TestKernelsMissingStreamWait(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		wait, other bool
+		fails       bool
+	}{{"wait", true, false, false}, {"no wait", false, false, true}, {"other bytes", false, true, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			d := emulate(t, "gfx1201", c.fails)
+			b := newBench(t, d, "faults", 256)
+			second, err := d.NewStream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			written, err := d.NewEvent(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := b.module.Function("copy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			launch := func(s *hipdyn.Stream, y, x *hipdyn.Buffer, yAt, xAt int64) error {
+				return f.Launch(s, hipdyn.Linear(1), hipdyn.Linear(64), 0, hipdyn.NewArgs().Buffer(y, yAt).Buffer(x, xAt).Int32(64))
+			}
+			// y[0:64] = x[0:64], and then y[64:128] = y[0:64], or = x[0:64].
+			err = errors.Join(launch(b.stream, b.y, b.x, 0, 0), b.stream.Record(written))
+			if c.wait {
+				err = errors.Join(err, second.Wait(written))
+			}
+			from := b.y
+			if c.other {
+				from = b.x
+			}
+			err = errors.Join(err, launch(second, b.y, from, 256, 0), b.stream.Synchronize(), second.Synchronize())
+			if c.fails {
+				for _, want := range []string{"missing stream wait", "kernel copy"} {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%v, want %q", err, want)
+					}
+				}
+				return
+			}
+			if err := errors.Join(err, written.Close(), second.Close()); err != nil {
+				t.Error(err)
+			}
+			b.close()
+		})
+	}
+}
+
+// A matrix that is a row shorter than the kernel is told: the launcher would see
+// it, the emulator does too.
+func TestReadBeyondTensor(t *testing.T) {
+	const rows, columns = 3, 64
+	for _, gfx := range Targets() {
+		d := emulate(t, gfx, true)
+		s, err := Load(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := d.NewStream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var buffers []*hipdyn.Buffer
+		for _, size := range []int64{4 * rows, (rows - 1) * columns / 32 * 34, columns, columns / 32 * 4} {
+			b, err := d.Alloc(size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Fill(b, 0, size, 0); err != nil {
+				t.Fatal(err)
+			}
+			buffers = append(buffers, b)
+		}
+		args := hipdyn.NewArgs()
+		for _, b := range buffers {
+			args.Buffer(b, 0)
+		}
+		err = s.matVec[tensor.Q8_0].Launch(stream, hipdyn.Linear(1), hipdyn.Linear(matVecRows*waveSize), 0, args.Int32(rows).Int32(columns))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = stream.Synchronize()
+		for _, want := range []string{"memory fault: read", "beyond the end of the allocation of 136 bytes", "matvec_q8_0"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", gfx, err, want)
+			}
+		}
+	}
+}

@@ -26,6 +26,7 @@ type Emulator struct {
 	current  map[int]int // thread -> device
 	handles  map[uintptr]any
 	next     uintptr // handle
+	made     int     // streams
 	host     clock   // what the host has waited for
 	log      map[uint64][]access
 	pinned   []*hostMemory

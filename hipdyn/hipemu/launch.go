@@ -3,6 +3,7 @@ package hipemu
 import (
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -173,10 +174,37 @@ func (e *Emulator) hipModuleLaunchKernel(h uintptr, gridX, gridY, gridZ, blockX,
 		Grid: [3]uint32{gridX, gridY, gridZ}, Block: [3]uint32{blockX, blockY, blockZ}, DynamicLDS: lds, Workers: e.config.Workers,
 	}
 	e.enqueue(s, call, fmt.Sprintf("kernel %s, grid %dx%dx%d of %dx%dx%d", f.kernel.Name, gridX, gridY, gridZ, blockX, blockY, blockZ), func(w *work) error {
-		_, err := f.kernel.Launch(e.ctx, config, kernarg, s.dev.mem)
-		return err
+		config := config
+		if e.severalStreams() {
+			config.Watch = &rdna.Watch{}
+		}
+		if _, err := f.kernel.Launch(e.ctx, config, kernarg, s.dev.mem); err != nil || config.Watch == nil {
+			return err
+		}
+		return e.touched(w, config.Watch.Uses())
 	})
 	return abi.Success
+}
+
+// severalStreams tells whether kernels can be in each other's way at all: one
+// stream is in order, and watching costs.
+func (e *Emulator) severalStreams() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.made > 1
+}
+
+// touched notes what a kernel has used.
+func (e *Emulator) touched(w *work, uses []rdna.Use) error {
+	for _, u := range uses {
+		e.mu.Lock()
+		base := e.whole(u.Base)
+		e.mu.Unlock()
+		if err := errors.Join(e.touch(w, base, u.Read, false), e.touch(w, base, u.Written, true)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // explicitBytes is where the last argument ends that is not hidden.

@@ -153,12 +153,18 @@ func (e *Emulator) onDevice(call string, d *device, address, n uintptr) (place, 
 		e.find("%s: %d bytes at 0x%x are not in memory of device %d (never allocated, freed, or too short)", call, n, address, d.index)
 		return place{}, false
 	}
+	return place{d, e.whole(base), uint64(address), uint64(n)}, true
+}
+
+// whole is the address of the range that an allocation is a part of, if it is
+// virtual memory. e.mu is held.
+func (e *Emulator) whole(base uint64) uint64 {
 	for _, x := range e.handles {
 		if r, virtual := x.(*reservation); virtual && base >= r.va && base < r.va+r.size {
-			base = r.va
+			return r.va
 		}
 	}
-	return place{d, base, uint64(address), uint64(n)}, true
+	return base
 }
 
 // inPinned finds pinned memory. e.mu is held.
@@ -184,7 +190,7 @@ func (e *Emulator) bytes(p place) []byte {
 }
 
 func (e *Emulator) use(w *work, p place, write bool) error {
-	return e.touch(w, p.base, p.at, p.at+p.size, write)
+	return e.touch(w, p.base, []rdna.Span{{Lo: p.at, Hi: p.at + p.size}}, write)
 }
 
 // eachPart calls fn for the parts of a range that are in one allocation each.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gorun/hipdyn/abi"
+	"gorun/hipdyn/hipemu/rdna"
 )
 
 // mostWork is how many operations a stream holds before enqueueing waits.
@@ -58,6 +59,7 @@ func (e *Emulator) newStream(d *device) *stream {
 		s.allowed = math.MaxUint64
 	}
 	s.handle = e.handle(s)
+	e.made++
 	d.streams = append(d.streams, s)
 	e.workers.Go(func() { e.serve(s) })
 	return s
@@ -206,34 +208,66 @@ func (d *device) code() abi.Code {
 	return abi.LaunchFailure
 }
 
-// access is a use of memory by work.
+// access is a use of memory by work. The spans are in order.
 type access struct {
-	lo, hi uint64
+	spans  []rdna.Span
 	write  bool
 	stream *stream
 	tick   uint64
 	what   string
 }
 
+// common is the first span that two lists of spans have in common.
+func common(a, b []rdna.Span) (rdna.Span, bool) {
+	for len(a) > 0 && len(b) > 0 {
+		if s := (rdna.Span{Lo: max(a[0].Lo, b[0].Lo), Hi: min(a[0].Hi, b[0].Hi)}); s.Lo < s.Hi {
+			return s, true
+		}
+		if a[0].Hi < b[0].Hi {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return rdna.Span{}, false
+}
+
+// covers tells whether all spans of b are within spans of a.
+func covers(a, b []rdna.Span) bool {
+	for _, s := range b {
+		for len(a) > 0 && a[0].Hi < s.Hi {
+			a = a[1:]
+		}
+		if len(a) == 0 || a[0].Lo > s.Lo {
+			return false
+		}
+	}
+	return true
+}
+
 // touch notes that work uses memory of the allocation at base, and finds other
 // streams' uses of the same bytes that it is in no order with.
-func (e *Emulator) touch(w *work, base, lo, hi uint64, write bool) error {
+func (e *Emulator) touch(w *work, base uint64, spans []rdna.Span, write bool) error {
+	if len(spans) == 0 {
+		return nil
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	mine := access{lo, hi, write, w.stream, w.clock[w.stream], w.what}
 	var kept []access
 	for _, a := range e.log[base] {
 		before := a.tick <= w.clock[a.stream]
-		if !before && (a.write || write) && a.lo < hi && lo < a.hi {
-			return fmt.Errorf("missing stream wait: it %s bytes %d to %d of the memory at 0x%x, which %s on another stream %s, and no event orders the two",
-				verb(write), max(lo, a.lo)-base, min(hi, a.hi)-base, base, a.what, verb(a.write))
+		if !before && (a.write || write) {
+			if s, ok := common(a.spans, spans); ok {
+				return fmt.Errorf("missing stream wait: it %s bytes %d to %d of the memory at 0x%x, which %s on another stream %s, and no event orders the two",
+					verb(write), s.Lo-base, s.Hi-base, base, a.what, verb(a.write))
+			}
 		}
 		// What this access includes need not be remembered.
-		if !(before && (write || !a.write) && lo <= a.lo && a.hi <= hi) {
+		if !before || a.write && !write || !covers(spans, a.spans) {
 			kept = append(kept, a)
 		}
 	}
-	e.log[base] = append(kept, mine)
+	e.log[base] = append(kept, access{spans, write, w.stream, w.clock[w.stream], w.what})
 	return nil
 }
 

@@ -379,6 +379,14 @@ func (w *wave) region(lane int, va, size uint64, write bool) *region {
 		}
 		w.near = r
 	}
+	if u := w.group.launch.cfg.Watch; u != nil {
+		if w.watched != r {
+			w.watched, w.use = r, u.of(r)
+		}
+		if w.use != nil {
+			w.use.note(va-r.va, size, write)
+		}
+	}
 	return r
 }
 

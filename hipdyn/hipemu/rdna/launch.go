@@ -22,6 +22,7 @@ type LaunchConfig struct {
 	Ignore     Check     // checks that are left out
 	Poison     uint32    // what registers hold at first; zero means a NaN
 	Workers    int       // work-groups that run at once; zero means one for each core
+	Watch      *Watch    // notes the memory that is used; may be nil
 }
 
 // Check is a set of checks.

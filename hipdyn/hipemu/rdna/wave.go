@@ -33,6 +33,8 @@ type wave struct {
 	blocked        bool
 
 	near    *region // of the last access
+	watched *region // whose use is use
+	use     *usage
 	scratch []byte
 	written []byte // of scratch: 1 where it has been written
 	buf     [5]values
