@@ -48,6 +48,9 @@ type Options struct {
 	Weights Residency
 	// WeightsMemory is the memory for paged weights; 0: what Memory leaves.
 	WeightsMemory int64
+	// VerifyWeights holds paged weights against the checksums beside the model
+	// file when they are read for the first time; WriteChecksums makes them.
+	VerifyWeights bool
 	// Trace is a file to record every page decision in.
 	Trace string
 	// Device computes; nil: the CPU. It stays open when the model is closed.

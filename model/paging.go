@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"gorun/compute"
 	"gorun/gguf"
@@ -76,14 +77,41 @@ func (p *Plan) openPages(ctx context.Context, f *gguf.File, dev compute.Device, 
 	c := &p.weights.catalog
 	switch {
 	case p.paging != nil:
+		var sums *pager.Checksums
+		if p.Options.VerifyWeights {
+			var err error
+			if sums, err = pager.ReadChecksums(pager.ChecksumPath(f), f, c); err != nil {
+				return nil, fmt.Errorf("%w (gorun inspect --checksums makes them)", err)
+			}
+		}
 		return pager.Open(f, dev, c, pager.Config{
-			Layout: *p.paging, Stream: stream, Trace: trace, Readers: p.Options.readers, Tail: p.Options.tail,
+			Layout: *p.paging, Checksums: sums, Stream: stream, Trace: trace, Readers: p.Options.readers, Tail: p.Options.tail,
 			Files: pageio.Options{Wrap: p.Options.wrapFiles},
 		})
 	case p.mapped:
 		return pager.Map(f, dev, c)
 	}
 	return pager.Load(ctx, f, dev, c, p.Options.Progress)
+}
+
+// WriteChecksums writes the checksums of all pages of a model beside its file,
+// for Options.VerifyWeights, and returns where they are. progress, if not nil,
+// is told of the bytes read so far.
+func WriteChecksums(ctx context.Context, f *gguf.File, progress func(done, total int64)) (path string, err error) {
+	if _, ok := f.Parts()[0].ReaderAt.(*os.File); !ok {
+		return "", fmt.Errorf("%s is not a file on disk", f.Parts()[0].Path)
+	}
+	p, err := NewPlan(f, Options{Weights: ResidentPaged, Context: 1, Batch: 1})
+	if err != nil {
+		return "", err
+	}
+	c := &p.weights.catalog
+	sums, err := pager.NewChecksums(ctx, f, c, progress)
+	if err != nil {
+		return "", err
+	}
+	path = pager.ChecksumPath(f)
+	return path, sums.WriteFile(path, f, c)
 }
 
 // openTrace begins the trace that was asked for.

@@ -144,13 +144,19 @@ func openPart(part gguf.Part, o pageio.Options) (*pageio.File, error) {
 	return f, nil
 }
 
-// Close waits for reads under way and frees the slots. No page may be held.
+// Close waits for reads under way and frees the slots. A page that is still
+// held is an error.
 func (p *Paged) Close() error {
+	var errs []error
 	p.mu.Lock()
 	p.closed = true
+	for id := range p.pages {
+		if n := p.pages[id].refs; n > 0 {
+			errs = append(errs, fmt.Errorf("pager: page %d is still held %d times", id, n))
+		}
+	}
 	p.mu.Unlock()
 	p.cancel()
-	var errs []error
 	if p.queue != nil {
 		errs = append(errs, p.queue.Close())
 	}

@@ -281,12 +281,16 @@ func (o *pool) begin(id PageID, urgent bool) {
 	o.reads[id] = s.read
 	o.policy.Admit(policy.Page(id), o.p.scan)
 	mem, dirty := o.hostMemory(s.slot)
+	var sums *Checksums
+	if !s.verified {
+		sums = o.p.config.Checksums
+	}
 	o.p.queue.Read(o.p.ctx, pageio.Request{
 		File: o.p.files[page.Part], Off: page.Offset, N: page.Bytes, Mem: mem, Urgent: urgent,
 		Done: func(b []byte, err error) {
 			if err == nil {
 				fillTail(mem, b, dirty, o.p.config.Tail)
-				err = o.p.config.Checksums.verify(page, b)
+				err = sums.verify(id, b)
 			}
 			o.end(id, b, err)
 		},
@@ -312,7 +316,7 @@ func (o *pool) end(id PageID, b []byte, err error) {
 		}
 		return
 	}
-	s.fresh = true
+	s.fresh, s.verified = true, true
 	p.stats.BytesRead += page.Bytes
 	slot := &o.slots[s.slot]
 	slot.span = compute.Span{Buf: o.buffer, Off: int64(s.slot) * o.layout.Slot, N: page.Bytes}

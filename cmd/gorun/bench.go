@@ -105,11 +105,13 @@ func (c *benchCommand) Run(s *streams, in *interrupts) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	meter, err := machine.NewMeter(m.Plan().Options.Threads)
-	if err != nil {
-		return err
+	var meter *machine.Meter
+	if m.Plan().Paging() == nil { // the disk is the limit then, and memory is scarce
+		if meter, err = machine.NewMeter(m.Plan().Options.Threads); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, meter.Close()) }()
 	}
-	defer func() { err = errors.Join(err, meter.Close()) }()
 	b := &bencher{ctx: ctx, m: m.Model, meter: meter, reps: c.Reps, bar: s.progress("bench", false), name: c.Model}
 	for _, depth := range depths {
 		for _, n := range prompts {
@@ -140,7 +142,7 @@ func orDefault(list []int, n int) []int {
 type bencher struct {
 	ctx     context.Context
 	m       *model.Model
-	meter   *machine.Meter
+	meter   *machine.Meter // nil: not measured
 	reps    int
 	bar     *progress
 	name    string
@@ -180,6 +182,14 @@ func (b *bencher) generate(n, depth int) error {
 	})
 }
 
+// limits are those of the machine now, zero if they are not measured.
+func (b *bencher) limits() machine.Limits {
+	if b.meter == nil {
+		return machine.Limits{}
+	}
+	return b.meter.Measure()
+}
+
 func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence) error) error {
 	if n == 0 {
 		return nil
@@ -196,14 +206,14 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 		seq := b.m.NewSequence()
 		err := b.feed(seq, b.tokens(depth))
 		paging.begin(b.m)
-		before := b.meter.Measure()
+		before := b.limits()
 		begin := time.Now()
 		if err == nil {
 			err = work(seq)
 		}
 		took := time.Since(begin)
 		rate := float64(n) / took.Seconds()
-		limits := machine.Between(before, b.meter.Measure())
+		limits := machine.Between(before, b.limits())
 		seq.Free()
 		if err != nil {
 			return err
@@ -228,8 +238,10 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 		r.Test += fmt.Sprintf("@d%d", depth)
 	}
 	if kind == "tg" {
-		s := spreadOf(ofBandwidth)
-		r.BytesPerToken, r.OfBandwidth = bytes, &s
+		r.BytesPerToken = bytes
+		if s := spreadOf(ofBandwidth); r.Machine.ReadBytesPerSecond > 0 {
+			r.OfBandwidth = &s
+		}
 	} else if r.Machine.FlopsPerSecond > 0 {
 		s := spreadOf(ofPeak)
 		r.OfPeak = &s
@@ -259,7 +271,7 @@ func (b *bencher) print(s *streams) error {
 		}
 		fmt.Fprintf(t, "%s\t%.2f\t%.2f-%.2f\t%s\n", r.Test, r.Speed.Median, r.Speed.P25, r.Speed.P75, of)
 	}
-	if n := len(b.results); n > 0 {
+	if n := len(b.results); n > 0 && b.meter != nil {
 		r := b.results[n-1]
 		fmt.Fprintf(t, "\nmachine\t%.1f GB/s read, %.0f GFLOP/s float32, %d threads\n",
 			r.Machine.ReadBytesPerSecond/1e9, r.Machine.FlopsPerSecond/1e9, r.Threads)

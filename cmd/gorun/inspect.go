@@ -20,10 +20,11 @@ type inspectCommand struct {
 	Model string `arg:"" optional:"" help:"Model file (GGUF). Default: the embedded model."`
 	JSON  bool   `name:"json" help:"Print JSON."`
 	Full  bool   `help:"Print long arrays and texts whole."`
+	Sums  bool   `name:"checksums" help:"Read the whole model and write the checksums of its pages beside it, for --verify-weights."`
 }
 
 func (inspectCommand) Help() string {
-	return "Reads the header only.\n\nExamples:\n  gorun inspect model.gguf\n  gorun inspect model.gguf --json | jq .runs"
+	return "Reads the header only, without --checksums.\n\nExamples:\n  gorun inspect model.gguf\n  gorun inspect model.gguf --json | jq .runs\n  gorun inspect model.gguf --checksums && gorun run model.gguf --weights paged --verify-weights"
 }
 
 // inspection is what a file holds, and the JSON of inspect.

@@ -16,6 +16,7 @@ import (
 type pagingFlags struct {
 	Weights    model.Residency `group:"Engine" enum:"auto,resident,mapped,memory,paged" default:"auto" help:"Where weights are kept: ${enum}. resident: all in memory, mapped from the file or read; paged: a part of them in memory, the rest read from the file as it is needed; auto: resident if that fits."`
 	WeightsMem units.Size      `group:"Engine" placeholder:"SIZE" help:"Memory for paged weights. Default: what the plan and the system leave."`
+	Verify     bool            `group:"Engine" name:"verify-weights" help:"Hold paged weights against the checksums beside the model file when they are read for the first time; inspect --checksums makes them."`
 	Trace      string          `group:"Engine" placeholder:"FILE" help:"Record every page decision in a file."`
 }
 
@@ -23,7 +24,7 @@ func (f *pagingFlags) set(o *model.Options) {
 	if f.Weights != "auto" {
 		o.Weights = f.Weights
 	}
-	o.WeightsMemory, o.Trace = int64(f.WeightsMem), f.Trace
+	o.WeightsMemory, o.VerifyWeights, o.Trace = int64(f.WeightsMem), f.Verify, f.Trace
 }
 
 // tellPaging says what a user who did not ask for paging should know.
@@ -54,6 +55,7 @@ type pagingReport struct {
 	ExpertHitRate float64 `json:"expert_hit_rate"`
 	Speed         float64 `json:"bytes_per_second"` // read, over all the time
 	Stalled       float64 `json:"stalled_share"`    // of the time, waiting for the disk
+	Busy          float64 `json:"reading_share"`    // of the time, with reads under way
 	DiskSpeed     float64 `json:"disk_bytes_per_second,omitempty"`
 	OfDisk        float64 `json:"share_of_disk_bandwidth,omitempty"`
 }
@@ -65,7 +67,7 @@ func newPagingReport(l *pager.Layout, s pager.Stats, took time.Duration, disk fl
 	r := &pagingReport{
 		Resident: l.Resident(), Pool: l.TotalBytes(), Weights: l.Bytes(), Passes: s.Passes, Tokens: s.Tokens, BytesRead: s.BytesRead + s.RowBytes,
 		BytesPerPass: read / float64(max(1, s.Passes)), ClosedForm: l.Streamed(), HitRate: s.HitRate(), ExpertHitRate: s.HitRateOf(pager.Routed),
-		Speed: read / took.Seconds(), Stalled: s.Stalled.Seconds() / took.Seconds(), DiskSpeed: disk,
+		Speed: read / took.Seconds(), Stalled: s.Stalled.Seconds() / took.Seconds(), Busy: s.Busy.Seconds() / took.Seconds(), DiskSpeed: disk,
 	}
 	if disk > 0 {
 		r.OfDisk = r.Speed / disk
@@ -88,6 +90,6 @@ func (r *pagingReport) print(out io.Writer) {
 	if r.OfDisk > 0 {
 		fmt.Fprintf(t, "%.0f %% of the %s/s of plain reads; ", 100*r.OfDisk, size(r.DiskSpeed))
 	}
-	fmt.Fprintf(t, "waited for it %.0f %% of the time\n", 100*r.Stalled)
+	fmt.Fprintf(t, "read %.0f %%, waited for it %.0f %% of the time\n", 100*r.Busy, 100*r.Stalled)
 	t.Flush() // to standard error or a buffer
 }

@@ -21,3 +21,6 @@ func openDirect(path string) (Handle, error) {
 
 // dropCache: this system takes no such advice.
 func dropCache(Handle, int64, int64) {}
+
+// adviseHuge: this system takes no such advice.
+func adviseHuge([]byte) {}

@@ -22,3 +22,10 @@ func dropCache(h Handle, off, n int64) {
 		_ = unix.Fadvise(int(f.Fd()), off, n, unix.FADV_DONTNEED) // advice
 	}
 }
+
+// adviseHuge asks for large pages of memory.
+func adviseHuge(b []byte) {
+	if len(b) >= 2<<20 {
+		_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // advice
+	}
+}

@@ -7,3 +7,6 @@ func openDirect(string) (Handle, error) { return nil, errNoDirect }
 
 // dropCache: this system takes no such advice.
 func dropCache(Handle, int64, int64) {}
+
+// adviseHuge: this system takes no such advice.
+func adviseHuge([]byte) {}

@@ -46,6 +46,7 @@ func NewMemory(n int64) (mem []byte, free func() error, err error) {
 		return nil, nil, err
 	}
 	b := a.Bytes()
+	adviseHuge(b) // fewer pages to pin for each read, and to look up
 	skip := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (Block - 1)
 	return b[skip : skip+n : skip+n], a.Free, nil
 }

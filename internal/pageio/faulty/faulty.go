@@ -2,7 +2,7 @@
 package faulty
 
 import (
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,11 +23,24 @@ type Faults struct {
 	// Before is called with the number of every read.
 	Before func(read int64)
 
-	reads atomic.Int64
+	mu    sync.Mutex
+	reads int64
 }
 
 // Reads is how many reads there were.
-func (f *Faults) Reads() int64 { return f.reads.Load() }
+func (f *Faults) Reads() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads
+}
+
+// Change changes the faults while files are read. next is the number of the
+// next read.
+func (f *Faults) Change(change func(next int64)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f.reads + 1)
+}
 
 // Wrap puts the faults before a handle; it is a pageio.Options.Wrap.
 func (f *Faults) Wrap(h pageio.Handle) pageio.Handle { return &handle{h, f} }
@@ -42,19 +55,22 @@ type handle struct {
 
 func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	f := h.faults
-	read := f.reads.Add(1)
-	if f.Delay != nil {
-		f.Delay()
+	f.mu.Lock()
+	f.reads++
+	read, eio, short, delay, before := f.reads, f.EIO, f.Short, f.Delay, f.Before
+	if f.ShortAt != 0 && f.ShortAt != read {
+		short = 0
 	}
-	if f.Before != nil {
-		f.Before(read)
+	f.mu.Unlock()
+	if delay != nil {
+		delay()
 	}
-	if read == f.EIO {
+	if before != nil {
+		before(read)
+	}
+	if read == eio {
 		return 0, syscall.EIO
 	}
 	n, err := h.Handle.ReadAt(p, off)
-	if f.Short > 0 && (f.ShortAt == 0 || f.ShortAt == read) {
-		return max(0, n-f.Short), err
-	}
-	return n, err
+	return max(0, n-short), err
 }
