@@ -89,6 +89,9 @@ func NewPlan(f *gguf.File, o Options) (*Plan, error) {
 			return nil, err
 		}
 		if o.Weights != ResidentAuto || o.Memory == 0 || p.Bytes() <= o.Memory {
+			if o.VerifyWeights {
+				return nil, errors.New("weights are verified as their pages are read: that needs paged weights, and these are resident")
+			}
 			return p, nil
 		}
 	}

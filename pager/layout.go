@@ -283,10 +283,13 @@ func pageBytes(c *Catalog, u Use) int64 {
 	return best
 }
 
-// newPolicy makes the policy of a pool.
+// newPolicy makes the policy of a pool. W-TinyLFU's window has room for the
+// pages that are being read and waiting for their use, so that reading ahead
+// pushes out what has been used, not what is used often.
 func (l Layout) newPolicy(u Use) policy.Policy {
 	if u == Routed {
-		return policy.NewTinyLFU(l.Pools[u].Slots)
+		slots := l.Pools[u].Slots
+		return policy.NewTinyLFUWindow(slots, max(1, slots/100, min(mostAhead+pageio.Depth, slots/8)))
 	}
 	return policy.NewFixed(func(id policy.Page) bool { return l.kept[PageID(id)] })
 }

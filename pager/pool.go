@@ -50,7 +50,7 @@ type slot struct {
 }
 
 // mostAhead is how many pages are read before they are used, at most.
-const mostAhead = 32
+const mostAhead = 2 * pageio.Depth
 
 func newPool(p *Paged, serves Use, ids []PageID) (*pool, error) {
 	l := p.config.Layout.Pools[serves]

@@ -205,7 +205,9 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 		b.bar.set(int64(rep), int64(b.reps+1))
 		seq := b.m.NewSequence()
 		err := b.feed(seq, b.tokens(depth))
-		paging.begin(b.m)
+		if rep > 0 {
+			err = errors.Join(err, paging.begin(b.ctx, b.m))
+		}
 		before := b.limits()
 		begin := time.Now()
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -76,6 +77,12 @@ func (c *benchCommand) disk(ctx context.Context, s *streams) (err error) {
 		results = append(results, diskResult{test.name, diskBlock, test.queue, spreadOf(rates), direct, c.Disk})
 	}
 	bar.clear()
+	if direct {
+		// The last: pages come at random, several at a time.
+		if err := keepDiskSpeed(c.Disk, results[len(results)-1].Speed.Median); err != nil {
+			slog.Warn("the speed cannot be kept for plan", "error", err)
+		}
+	}
 	if c.JSON {
 		return writeJSON(s.out, results)
 	}

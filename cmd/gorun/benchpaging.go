@@ -17,11 +17,22 @@ import (
 type pagingMeter struct {
 	before, sum pager.Stats
 	took        time.Duration
-	plain       []float64
-	at          int64 // where the next plain reads begin
+	plain       []float64 // bytes per second
+	shares      []float64 // of the plain reads before and after
+	at          int64     // where the next plain reads begin
 }
 
-func (p *pagingMeter) begin(m *model.Model) { p.before, _ = m.PagingStats() }
+// begin begins to count, and the first time to read plainly.
+func (p *pagingMeter) begin(ctx context.Context, m *model.Model) (err error) {
+	if m.Plan().Paging() == nil {
+		return nil
+	}
+	if len(p.plain) == 0 {
+		err = p.readPlainly(ctx, m)
+	}
+	p.before, _ = m.PagingStats()
+	return err
+}
 
 // end counts what happened since begin, which took so long, and reads plainly.
 func (p *pagingMeter) end(ctx context.Context, m *model.Model, took time.Duration) error {
@@ -29,15 +40,14 @@ func (p *pagingMeter) end(ctx context.Context, m *model.Model, took time.Duratio
 	if !ok {
 		return nil
 	}
-	p.sum = p.sum.Add(now.Sub(p.before))
+	s := now.Sub(p.before)
+	p.sum = p.sum.Add(s)
 	p.took += took
-	speed, err := p.readPlainly(ctx, m)
-	if err != nil {
+	if err := p.readPlainly(ctx, m); err != nil || len(p.plain) < 2 {
 		return err
 	}
-	if speed > 0 {
-		p.plain = append(p.plain, speed)
-	}
+	around := p.plain[len(p.plain)-2:]
+	p.shares = append(p.shares, float64(s.BytesRead)/took.Seconds()/((around[0]+around[1])/2))
 	return nil
 }
 
@@ -45,19 +55,20 @@ func (p *pagingMeter) end(ctx context.Context, m *model.Model, took time.Duratio
 const plainBytes = 512 << 20
 
 // readPlainly reads a part of the model's first file in order, as many blocks
-// at a time as paging does, and returns bytes per second.
-func (p *pagingMeter) readPlainly(ctx context.Context, m *model.Model) (speed float64, err error) {
+// at a time as paging does. Where that would measure the page cache it does
+// nothing.
+func (p *pagingMeter) readPlainly(ctx context.Context, m *model.Model) (err error) {
 	part := m.File().Parts()[0]
 	if _, ok := part.ReaderAt.(*os.File); !ok || part.Size < diskBlock {
-		return 0, nil
+		return nil
 	}
 	f, direct, err := openUncached(part.Path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if !direct {
-		return 0, nil // that would measure the page cache
+		return nil
 	}
 	blocks := part.Size / diskBlock
 	order := make([]int, min(blocks, plainBytes/diskBlock))
@@ -65,7 +76,9 @@ func (p *pagingMeter) readPlainly(ctx context.Context, m *model.Model) (speed fl
 		order[i] = int((p.at + int64(i)) % blocks)
 	}
 	p.at += int64(len(order))
-	return readBlocks(ctx, f, order, pageio.Depth)
+	speed, err := readBlocks(ctx, f, order, pageio.Depth)
+	p.plain = append(p.plain, speed)
+	return err
 }
 
 // report is nil without paging.
@@ -74,9 +87,10 @@ func (p *pagingMeter) report(m *model.Model) *pagingReport {
 	if l == nil {
 		return nil
 	}
-	disk := 0.0
-	if len(p.plain) > 0 {
-		disk = spreadOf(p.plain).Median
+	r := newPagingReport(l, p.sum, p.took)
+	if len(p.shares) > 0 {
+		share := spreadOf(p.shares)
+		r.DiskSpeed, r.OfDisk = spreadOf(p.plain).Median, &share
 	}
-	return newPagingReport(l, p.sum, p.took, disk)
+	return r
 }

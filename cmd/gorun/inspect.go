@@ -87,12 +87,18 @@ type kvReport struct {
 	Padding  int64  `json:"padding_per_token"`
 }
 
-func (c *inspectCommand) Run(s *streams) error {
+func (c *inspectCommand) Run(s *streams, in *interrupts) error {
 	f, err := openFile(c.Model)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if c.Sums {
+		if err := writeChecksums(f, s, in); err != nil {
+			return named(c.Model, err)
+		}
+		return nil
+	}
 	r, err := inspect(f, c.Full)
 	if err != nil {
 		return named(c.Model, err)

@@ -40,6 +40,7 @@ type commands struct {
 	Selftest   selftestCommand   `cmd:"" help:"Check the kernels of this CPU against known answers."`
 	Devices    devicesCommand    `cmd:"" help:"List the GPUs that HIP finds, or why it finds none."`
 	KV         kvCommand         `cmd:"" name:"kv" help:"Work on the texts that are remembered: ls, check, show, prune."`
+	Audit      auditCommand      `cmd:"" help:"Replay a trace of page decisions under other policies."`
 	Version    versionCommand    `cmd:"" help:"Show the version."`
 }
 

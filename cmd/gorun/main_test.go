@@ -345,6 +345,7 @@ func TestBench(t *testing.T) {
 }
 
 func TestBenchDisk(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the result is kept
 	dir := t.TempDir()
 	got := gorun("", "bench", "--disk", dir, "--disk-size", "8MiB", "-r", "1", "--json")
 	var r []diskResult

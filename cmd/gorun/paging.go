@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gorun/gguf"
 	"gorun/internal/units"
 	"gorun/model"
 	"gorun/pager"
@@ -57,22 +58,17 @@ type pagingReport struct {
 	Stalled       float64 `json:"stalled_share"`    // of the time, waiting for the disk
 	Busy          float64 `json:"reading_share"`    // of the time, with reads under way
 	DiskSpeed     float64 `json:"disk_bytes_per_second,omitempty"`
-	OfDisk        float64 `json:"share_of_disk_bandwidth,omitempty"`
+	OfDisk        *spread `json:"share_of_disk_bandwidth,omitempty"`
 }
 
-// newPagingReport reports the passes that s counts, which took so long. disk is
-// the bandwidth of plain reads of the same file, zero if it is not known.
-func newPagingReport(l *pager.Layout, s pager.Stats, took time.Duration, disk float64) *pagingReport {
+// newPagingReport reports the passes that s counts, which took so long.
+func newPagingReport(l *pager.Layout, s pager.Stats, took time.Duration) *pagingReport {
 	read := float64(s.BytesRead + s.RowBytes)
-	r := &pagingReport{
+	return &pagingReport{
 		Resident: l.Resident(), Pool: l.TotalBytes(), Weights: l.Bytes(), Passes: s.Passes, Tokens: s.Tokens, BytesRead: s.BytesRead + s.RowBytes,
 		BytesPerPass: read / float64(max(1, s.Passes)), ClosedForm: l.Streamed(), HitRate: s.HitRate(), ExpertHitRate: s.HitRateOf(pager.Routed),
-		Speed: read / took.Seconds(), Stalled: s.Stalled.Seconds() / took.Seconds(), Busy: s.Busy.Seconds() / took.Seconds(), DiskSpeed: disk,
+		Speed: read / took.Seconds(), Stalled: s.Stalled.Seconds() / took.Seconds(), Busy: s.Busy.Seconds() / took.Seconds(),
 	}
-	if disk > 0 {
-		r.OfDisk = r.Speed / disk
-	}
-	return r
 }
 
 // print writes the report as lines of a table.
@@ -87,9 +83,22 @@ func (r *pagingReport) print(out io.Writer) {
 		fmt.Fprintf(t, "hit rate %.1f %%; (N-C)/N of the model is %v\n", 100*r.HitRate, units.Size(r.ClosedForm))
 	}
 	fmt.Fprintf(t, "disk\t%s/s\t", size(r.Speed))
-	if r.OfDisk > 0 {
-		fmt.Fprintf(t, "%.0f %% of the %s/s of plain reads; ", 100*r.OfDisk, size(r.DiskSpeed))
+	if r.OfDisk != nil {
+		fmt.Fprintf(t, "%s; ", r.OfDisk.percent("plain reads around each test, "+size(r.DiskSpeed)+"/s"))
 	}
 	fmt.Fprintf(t, "read %.0f %%, waited for it %.0f %% of the time\n", 100*r.Busy, 100*r.Stalled)
 	t.Flush() // to standard error or a buffer
+}
+
+// writeChecksums writes the checksums of a model beside it.
+func writeChecksums(f *gguf.File, s *streams, in *interrupts) error {
+	ctx, done := in.context()
+	defer done()
+	bar := s.progress("reading weights", true)
+	path, err := model.WriteChecksums(ctx, f, bar.set)
+	bar.clear()
+	if err == nil {
+		_, err = fmt.Fprintln(s.out, path)
+	}
+	return err
 }

@@ -14,8 +14,9 @@ import (
 func kvTypes() []tensor.Type { return kvtier.Types() }
 
 type planCommand struct {
-	Model string `arg:"" optional:"" help:"Model file (GGUF). Default: the embedded model."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	Model string     `arg:"" optional:"" help:"Model file (GGUF). Default: the embedded model."`
+	JSON  bool       `name:"json" help:"Print JSON."`
+	Disk  units.Size `name:"disk-speed" placeholder:"SIZE" help:"Bytes that the disk reads in a second, to predict the speed of paged weights. Default: what bench --disk has measured."`
 	engineFlags
 }
 
@@ -38,6 +39,7 @@ type planReport struct {
 	Total     int64        `json:"total_bytes"`
 	Available int64        `json:"available_bytes"`
 	Fits      bool         `json:"fits"`
+	Paging    *pagingPlan  `json:"paging,omitempty"`
 }
 
 func (c *planCommand) Run(s *streams) error {
@@ -61,6 +63,9 @@ func (c *planCommand) Run(s *streams) error {
 		PerToken: p.Geometry.BytesPerToken(), State: p.Geometry.StateBytes(), Padding: p.Geometry.Waste(),
 		Geometry: planKV(p), Items: p.Items, Total: p.Bytes(), Available: p.Options.Memory, Fits: fit == nil,
 	}
+	if r.Paging, err = newPagingPlan(p, c.Model, float64(c.Disk)); err != nil {
+		return err
+	}
 	if c.JSON {
 		if err := writeJSON(s.out, r); err != nil {
 			return err
@@ -80,6 +85,9 @@ func (c *planCommand) Run(s *streams) error {
 		available = units.Size(r.Available).String()
 	}
 	fmt.Fprintf(t, "total\t%v\t%s: %s available\n", units.Size(r.Total), verdict, available)
+	if r.Paging != nil {
+		r.Paging.print(t)
+	}
 	fmt.Fprintln(t)
 	r.Geometry.print(t)
 	if err := t.Flush(); err != nil {

@@ -154,7 +154,7 @@ func (c *runCommand) tellPaged(s *streams, m *model.Model, took time.Duration) e
 	if _, err := io.WriteString(s.err, "\n"); err != nil {
 		return err
 	}
-	newPagingReport(m.Plan().Paging(), stats, took, 0).print(s.err)
+	newPagingReport(m.Plan().Paging(), stats, took).print(s.err)
 	return nil
 }
 
