@@ -17,9 +17,9 @@
 // HIP keeps the current device for each thread. Each Device therefore has one
 // owner: a goroutine locked to its thread, which sets the device once and then
 // makes all calls. Methods may be called from any goroutine and hand their
-// call over; that costs some microseconds, so a caller with many calls wraps
-// them in Device.Do, within which they are made directly. Calls fail with
-// ErrClosed once the library has been closed.
+// call over; that costs two changes of threads, far more than the call, so a
+// caller with many calls wraps them in Device.Do, within which they are made
+// directly. Calls fail with ErrClosed once the library has been closed.
 //
 // # Memory
 //
