@@ -159,11 +159,11 @@ func (s *Set) MatVec(stream *hipdyn.Stream, t tensor.Type, y, w Operand, x Activ
 	}
 	align := int64(2)
 	if t == tensor.Q4_K {
-		align = 4
+		align = 16 // blocks are multiples of it, and have their scales in the first 16 bytes
 	}
 	ops := []operand{
 		{"y", y, 4 * int64(rows), 4, true}, {"W", w, row * int64(rows), align, false},
-		{"x", x.Q, int64(columns), 4, false}, {"the scales of x", x.Scales, int64(columns) / 32 * 4, 4, false},
+		{"x", x.Q, int64(columns), 4, false}, {"the scales of x", x.Scales, int64(columns) / 32 * 4, 8, false},
 	}
 	if err := check(ops...); err != nil {
 		return fmt.Errorf("kernels: MatVec: %w", err)

@@ -32,6 +32,7 @@ type Emulator struct {
 	pinned   []*hostMemory
 	failures []*Failure
 	findings []error
+	counters map[string]rdna.Counters // of the last launch of a kernel
 	strings  map[string][]byte // C strings that have been given out
 	closed   bool
 }
@@ -57,7 +58,7 @@ func New(c Config) (*Emulator, error) {
 	}
 	e := &Emulator{
 		config: c, current: map[int]int{}, handles: map[uintptr]any{}, next: firstHandle, host: clock{},
-		log: map[uint64][]access{}, strings: map[string][]byte{},
+		log: map[uint64][]access{}, strings: map[string][]byte{}, counters: map[string]rdna.Counters{},
 	}
 	list, set := os.LookupEnv("HIP_VISIBLE_DEVICES")
 	for i, g := range visible(c.GPUs, list, set) {
@@ -139,6 +140,13 @@ func (e *Emulator) Findings() []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.findings)
+}
+
+// Counters is what the last launch of a kernel cost, on any device.
+func (e *Emulator) Counters(kernel string) rdna.Counters {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.counters[kernel]
 }
 
 // Close ends the emulator. Its error joins the findings and what has not been

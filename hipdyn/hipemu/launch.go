@@ -178,7 +178,11 @@ func (e *Emulator) hipModuleLaunchKernel(h uintptr, gridX, gridY, gridZ, blockX,
 		if e.severalStreams() {
 			config.Watch = &rdna.Watch{}
 		}
-		if _, err := f.kernel.Launch(e.ctx, config, kernarg, s.dev.mem); err != nil || config.Watch == nil {
+		counters, err := f.kernel.Launch(e.ctx, config, kernarg, s.dev.mem)
+		e.mu.Lock()
+		e.counters[f.kernel.Name] = counters
+		e.mu.Unlock()
+		if err != nil || config.Watch == nil {
 			return err
 		}
 		return e.touched(w, config.Watch.Uses())

@@ -23,6 +23,8 @@ typedef _Float16 half;
 typedef half half2 __attribute__((ext_vector_type(2)));
 typedef half half8 __attribute__((ext_vector_type(8)));
 typedef half half16 __attribute__((ext_vector_type(16)));
+typedef uint32 uint4 __attribute__((ext_vector_type(4)));
+typedef float float2 __attribute__((ext_vector_type(2)));
 typedef float float8 __attribute__((ext_vector_type(8)));
 
 constexpr int WAVE = 32;

@@ -2,13 +2,13 @@
 // of k, c is m rows of n in float32. k is a multiple of 8.
 //
 // A block computes 64 by 64 elements, each of its four waves 32 by 32 of them.
-// Pieces of 64 rows by 32 elements of a and b go through LDS. Products are of 16
+// Pieces of 64 rows by 64 elements of a and b go through LDS. Products are of 16
 // by 16 by 16: WMMA instructions where there are any (gfx11 and on), and dot2 on
 // gfx1030. WMMA does not specify the order in which it sums.
 
 #include "device.h"
 
-constexpr int TILE = 64, STEP = 32, THREADS = 128;
+constexpr int TILE = 64, STEP = 64, THREADS = 128;
 constexpr int PITCH = STEP + 8; // of a row in LDS; moves rows to different banks
 constexpr int FRAGMENT = 16;
 
@@ -32,17 +32,20 @@ typedef const half *Fragment;
 DEVICE Fragment fragment(const half *tile) { return tile; }
 DEVICE int result_row(int i) { return lane() / 16 * 8 + i; }
 DEVICE float8 multiply(Fragment a, Fragment b, float8 c) {
-    b += lane() % 16 * PITCH;
-    for (int k = 0; k < FRAGMENT; k += 2) {
-        half2 y = *(const half2 *)(b + k);
-        for (int i = 0; i < 8; i++)
-            c[i] = __builtin_amdgcn_fdot2(*(const half2 *)(a + result_row(i) * PITCH + k), y, c[i], false);
+    for (int k = 0; k < FRAGMENT; k += 8) {
+        half2 x[4], y[4];
+        __builtin_memcpy(y, __builtin_assume_aligned(b + lane() % 16 * PITCH + k, 16), 16);
+        for (int i = 0; i < 8; i++) {
+            __builtin_memcpy(x, __builtin_assume_aligned(a + result_row(i) * PITCH + k, 16), 16);
+            for (int j = 0; j < 4; j++)
+                c[i] = __builtin_amdgcn_fdot2(x[j], y[j], c[i], false);
+        }
     }
     return c;
 }
 #endif
 
-// Copies 64 rows of 32 elements to LDS, zeros where the matrix ends. A thread
+// Copies 64 rows of 64 elements to LDS, zeros where the matrix ends. A thread
 // copies eight elements at a time.
 DEVICE void stage(half *tile, const half *matrix, int first, int rows, int at, int k) {
     for (int i = thread(); i < TILE * STEP / 8; i += THREADS) {
@@ -64,6 +67,7 @@ KERNEL(THREADS) gemm_f16(float *__restrict__ c, const half *__restrict__ a, cons
         stage(tile_a, a, row, m, at, k);
         stage(tile_b, b, column, n, at, k);
         barrier();
+#pragma clang loop unroll(disable) // the registers of more fragments would cost more than the loop
         for (int t = 0; t < STEP; t += FRAGMENT) {
             Fragment x[2], y[2];
             for (int i = 0; i < 2; i++) {

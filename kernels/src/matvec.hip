@@ -34,6 +34,9 @@ matvec_q8_0(float *__restrict__ y, const uint8 *__restrict__ w, const int8 *__re
 // A block of q4_K has halves d and dmin, eight scales and mins of 6 bits in 12
 // bytes, and 128 bytes of two nibbles; 32 bytes are 64 elements, the first 32
 // in the low nibbles. The wave takes a block at a time, each lane four bytes.
+// Scales 0 to 3 are the low 6 bits of bytes 0 to 3, mins 0 to 3 those of bytes
+// 4 to 7; 4 to 7 have their low 4 bits in bytes 8 to 11, and their upper two
+// where the others leave off.
 KERNEL(ROWS *WAVE)
 matvec_q4_K(float *__restrict__ y, const uint8 *__restrict__ w, const int8 *__restrict__ xq, const float *__restrict__ xd, int rows,
             int columns) {
@@ -46,19 +49,19 @@ matvec_q4_K(float *__restrict__ y, const uint8 *__restrict__ w, const int8 *__re
     float sum = 0;
     for (int b = 0; b < blocks; b++) {
         const uint8 *p = w + (long)b * BLOCK;
-        float d = *(const half *)p, dmin = *(const half *)(p + 2);
-        int q = load4(p + 16 + 4 * lane());
-        const uint8 *x = (const uint8 *)xq + 256 * b + 64 * group + 4 * (lane() % 8);
-        const float *scale = xd + 8 * b + 2 * group;
+        uint4 head = *(const uint4 *)p; // the same in all lanes: a scalar load
+        half2 d = __builtin_bit_cast(half2, head[0]);
+        int q = *(const int *)(p + 16 + 4 * lane());
+        const int8 *x = xq + 256 * b + 64 * group + 4 * (lane() % 8);
+        float2 scale = *(const float2 *)(xd + 8 * b + 2 * group);
         for (int high = 0; high < 2; high++) {
-            int g = 2 * group + high; // which of the eight scales
-            const uint8 *s = p + 4;
-            int i = g % 4;
-            int sc = g < 4 ? s[i] & 63 : (s[i + 8] & 15) | s[i] >> 6 << 4;
-            int m = g < 4 ? s[i + 4] & 63 : s[i + 8] >> 4 | s[i + 4] >> 6 << 4;
-            int v = load4(x + 32 * high);
-            float t = d * (float)sc * (float)dot4(q >> 4 * high & 0x0f0f0f0f, v, 0);
-            t = fma(-(dmin * (float)m), (float)dot4(ONES, v, 0), t);
+            int shift = 16 * (group % 2) + 8 * high;
+            uint32 s = head[1] >> shift, m = head[2] >> shift, rest = head[3] >> shift;
+            s = group < 2 ? s & 63 : (rest & 15) | (s >> 2 & 48);
+            m = group < 2 ? m & 63 : (rest >> 4 & 15) | (m >> 2 & 48);
+            int v = *(const int *)(x + 32 * high);
+            float t = (float)d[0] * (float)s * (float)dot4(q >> 4 * high & 0x0f0f0f0f, v, 0);
+            t = fma(-((float)d[1] * (float)m), (float)dot4(ONES, v, 0), t);
             sum = fma(scale[high], t, sum);
         }
     }
