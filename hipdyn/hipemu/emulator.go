@@ -33,7 +33,7 @@ type Emulator struct {
 	failures []*Failure
 	findings []error
 	counters map[string]rdna.Counters // of the last launch of a kernel
-	strings  map[string][]byte // C strings that have been given out
+	strings  map[string][]byte        // C strings that have been given out
 	closed   bool
 }
 
