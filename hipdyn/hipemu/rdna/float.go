@@ -417,8 +417,9 @@ func divScale32(which, den, num uint64) (uint64, bool) {
 	case denDenorm:
 		return bitsF32(ldexp32(f32of(which), 64)), false
 	case rcpDenorm32(d) && quotientDenorm32(n, d):
+		// The published 2^64 would overflow.
 		if uint32(which) == uint32(den) {
-			return bitsF32(ldexp32(f32of(which), 64)), true
+			return bitsF32(ldexp32(f32of(which), -64)), true
 		}
 		return which, true
 	case rcpDenorm32(d):
@@ -462,7 +463,7 @@ func divScale64(which, den, num uint64) (uint64, bool) {
 		return bitsF64(ldexp64(f64of(which), 128)), false
 	case rcp && quotient:
 		if which == den {
-			return bitsF64(ldexp64(f64of(which), 128)), true
+			return bitsF64(ldexp64(f64of(which), -128)), true
 		}
 		return which, true
 	case rcp:

@@ -177,7 +177,7 @@ func (p *printer) message(imm uint16) string {
 // messageReturn prints the argument of s_sendmsg_rtn.
 func messageReturn(id uint16) string {
 	names := map[uint16]string{1: "MSG_INTERRUPT", 2: "MSG_HS_TESSFACTOR", 3: "MSG_DEALLOC_VGPRS", 5: "MSG_STALL_WAVE_GEN", 9: "MSG_GS_ALLOC_REQ", 128: "MSG_RTN_GET_DOORBELL", 129: "MSG_RTN_GET_DDID", 130: "MSG_RTN_GET_TMA", 131: "MSG_RTN_GET_REALTIME", 132: "MSG_RTN_SAVE_WAVE",
-		133: "MSG_RTN_GET_TBA", 134: "MSG_RTN_GET_TBA_TO_PC", 135: "MSG_RTN_GET_SE_AID_ID"}
+		133: "MSG_RTN_GET_TBA", 134: "MSG_RTN_GET_TBA_TO_PC"}
 	if n := names[id]; n != "" {
 		return n
 	}

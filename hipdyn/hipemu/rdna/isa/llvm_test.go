@@ -180,13 +180,22 @@ func sample(s *Set, o *Op, r *rand.Rand) []byte {
 			words[1] &^= 1 << 24
 			words[0] &^= 0x1f << 20
 		}
+	case VOP1, VOP2, VOPC:
+		switch words[0] & 0x1ff {
+		case srcSDWA, srcDPP16, srcDPP8, srcDPP8FI:
+			words[0] |= VGPR
+		}
+	case SOP1:
+		if strings.HasPrefix(o.Base, "s_sendmsg_rtn") {
+			words[0] = words[0]&^0xff | 128 + r.Uint32N(7)
+		}
 	case DPP1, DPP2, DPPC:
 		words[1] = words[1]&^0x1ff00 | control(r)<<8
 		if o.Base == "v_cndmask_b32" {
 			words[1] &^= 1 << 23 // LLVM 19 closes the bar behind vcc_lo
 		}
 	case SDWA1, SDWA2, SDWAC:
-		words[1] &^= 1<<22 | 1<<30 | 1<<8 | 1<<11 | 1<<16 | 1<<24 // no selection or filling that does not exist
+		words[1] &^= 1<<22 | 1<<30 | 1<<8 | 3<<11 | 1<<16 | 1<<24 // no selection or filling that does not exist
 	case SOPP:
 		if strings.HasPrefix(o.Base, "s_sendmsg") { // names of the messages of compute
 			words[0] = words[0]&^0xffff | []uint32{1, 9}[r.IntN(2)]

@@ -389,6 +389,8 @@ func (p *printer) memory(op *Op) {
 	}
 	if len(op.Operands) > 0 {
 		p.nonZero(" offset:%d", int(in.Offset))
+	} else if op.Encoding == MUBUF {
+		return
 	}
 	p.cache(op)
 	if in.LDS {
