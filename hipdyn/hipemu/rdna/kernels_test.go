@@ -127,7 +127,7 @@ func everywhere[T any](t *testing.T, test func(b *bench) []T) {
 	var first []byte
 	for _, target := range isa.Targets {
 		t.Run(target, func(t *testing.T) {
-			out := test(newBench(t, compile(t, "kernels.hip", target, noSink...)))
+			out := test(newBench(t, object(t, "kernels", target)))
 			var buf bytes.Buffer
 			if err := binary.Write(&buf, binary.LittleEndian, out); err != nil {
 				t.Fatal(err)
@@ -752,7 +752,7 @@ func TestQuantizedDot(t *testing.T) {
 // TestTranscendental has tolerances: hardware does not promise the last bits.
 func TestTranscendental(t *testing.T) {
 	for _, target := range isa.Targets {
-		b := newBench(t, compile(t, "kernels.hip", target, noSink...))
+		b := newBench(t, object(t, "kernels", target))
 		const n = 500
 		x := make([]float32, n)
 		for i := range x {
@@ -789,7 +789,7 @@ func TestTranscendental(t *testing.T) {
 
 func TestMatrixProducts(t *testing.T) {
 	for _, target := range isa.Targets[1:] { // gfx1030 has none
-		b := newBench(t, compile(t, "kernels.hip", target, noSink...))
+		b := newBench(t, object(t, "kernels", target))
 		r := rand.New(rand.NewPCG(4, 4))
 		var f16a, f16b, b16a, b16b [256]uint16
 		var ia [256]int8

@@ -1,11 +1,15 @@
 package rdna
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"encoding/hex"
+	"flag"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,72 +21,144 @@ import (
 	"gorun/hipdyn/hipemu/rdna/isa"
 )
 
-// compiled are the objects of testdata/*.hip, made once.
-var compiled = struct {
-	sync.Mutex
-	objects map[string][]byte
-}{objects: map[string][]byte{}}
+var update = flag.Bool("update", false, "compile the kernels of testdata anew (needs clang-19 and lld-19)")
 
-// compile makes the object of a source in testdata for a target, or skips the
-// test. Extra flags make another object.
+// archive holds the objects of testdata/*.hip, so that tests need no compiler.
+const archive = "testdata/objects.zip"
+
+var objects = sync.OnceValues(func() (map[string][]byte, error) {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	m := map[string][]byte{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		if m[f.Name], err = io.ReadAll(r); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+})
+
+// object is a committed object: kernels, faults, or sunk (faults compiled
+// without the flag that keeps LLVM before 21 from moving lane permutations into
+// branches).
+func object(t testing.TB, name, target string) []byte {
+	t.Helper()
+	m, err := objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := m[name+"."+target]
+	if o == nil {
+		t.Fatalf("no object %s.%s in %s", name, target, archive)
+	}
+	return o
+}
+
+// compile makes the object of a source in testdata, or skips the test.
 func compile(t testing.TB, source, target string, flags ...string) []byte {
 	t.Helper()
 	clang, err := exec.LookPath("clang++-19")
 	if _, e := exec.LookPath("ld.lld-19"); err != nil || e != nil {
 		t.Skip("needs clang-19 and lld-19 (Debian: apt-get install clang-19 lld-19) to compile kernels")
 	}
-	compiled.Lock()
-	defer compiled.Unlock()
-	key := strings.Join(append(flags, source, target), " ")
-	if o := compiled.objects[key]; o != nil {
-		return o
-	}
 	out := filepath.Join(t.TempDir(), "object")
 	args := append([]string{"-x", "hip", "--offload-arch=" + target, "--offload-device-only", "--no-gpu-bundle-output", "-nogpuinc", "-nogpulib",
 		"-O3", "-std=c++20", "-fuse-cuid=none", "-fno-ident"}, flags...)
-	if text, err := exec.Command(clang, append(args, filepath.Join("testdata", source), "-o", out)...).CombinedOutput(); err != nil {
+	if text, err := exec.Command(clang, append(args, source, "-o", out)...).CombinedOutput(); err != nil {
 		t.Fatalf("clang: %v\n%s", err, text)
 	}
 	o, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled.objects[key] = o
 	return o
 }
 
-// noSink keeps LLVM before 21 from moving lane permutations into branches.
 var noSink = []string{"-mllvm", "-disable-machine-sink"}
+
+// TestObjects compiles the kernels of testdata and compares them with the
+// committed objects; with -update it writes those.
+func TestObjects(t *testing.T) {
+	made := map[string][]byte{}
+	for _, target := range isa.Targets {
+		made["kernels."+target] = compile(t, "testdata/kernels.hip", target, noSink...)
+		made["faults."+target] = compile(t, "testdata/faults.hip", target, noSink...)
+		made["sunk."+target] = compile(t, "testdata/faults.hip", target)
+	}
+	if *update {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for _, name := range slices.Sorted(maps.Keys(made)) {
+			f, err := z.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Write(made[name]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(archive, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	version, err := exec.Command("ld.lld-19", "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(version, []byte("19.1.7")) {
+		t.Skipf("the committed objects are from LLVM 19.1.7, this is %s", version)
+	}
+	for name, o := range made {
+		if !bytes.Equal(o, object(t, strings.TrimSuffix(name, filepath.Ext(name)), filepath.Ext(name)[1:])) {
+			t.Errorf("%s differs from what %s holds: go test -run TestObjects -update", name, archive)
+		}
+	}
+}
 
 // TestSweep compares every instruction of objects with llvm-objdump: name,
 // operands and length. The objects are those committed anywhere in the
-// project, and the kernels of testdata compiled for all targets.
+// project; where there is a compiler, also those kernels of testdata with less
+// optimization.
 func TestSweep(t *testing.T) {
 	objdump, err := exec.LookPath("llvm-objdump-19")
 	if err != nil {
 		t.Skip("needs llvm-objdump-19 (Debian: apt-get install llvm-19); the decoder is not compared with it here")
 	}
-	objects := map[string][]byte{}
+	all := map[string][]byte{}
 	root := "../../.."
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".hsaco") {
-			objects[path], err = os.ReadFile(path)
+			all[path], err = os.ReadFile(path)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d committed objects", len(objects))
+	committed, err := objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(all, committed)
+	t.Logf("%d committed objects", len(all))
 	if _, err := exec.LookPath("clang++-19"); err == nil {
 		for _, target := range isa.Targets {
-			for _, source := range []string{"kernels.hip", "faults.hip"} {
-				objects[source+" "+target] = compile(t, source, target, noSink...)
-			}
+			all["kernels.hip -O1 "+target] = compile(t, "testdata/kernels.hip", target, append(noSink, "-O1")...)
 		}
 	}
 	kernels, instructions := 0, 0
-	for name, object := range objects {
+	for name, object := range all {
 		m, err := Load(object)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -91,7 +167,7 @@ func TestSweep(t *testing.T) {
 		kernels += len(m.Kernels())
 		instructions += sweep(t, objdump, name, m, object)
 	}
-	t.Logf("%d instructions of %d kernels in %d objects", instructions, kernels, len(objects))
+	t.Logf("%d instructions of %d kernels in %d objects", instructions, kernels, len(all))
 }
 
 func sweep(t *testing.T, objdump, name string, m *Module, object []byte) int {

@@ -53,7 +53,7 @@ KERNEL lostBarrier(float *out) {
 KERNEL sunk(float *out, const float *a) {
 	shared float part[2];
 	float o = a[item()];
-	o += __builtin_bit_cast(float, __builtin_amdgcn_permlanex16(0, __builtin_bit_cast(int, o), 0x76543210, 0xfedcba98, true, false));
+	o += __builtin_bit_cast(float, __builtin_amdgcn_permlanex16(0, __builtin_bit_cast(int, o), 0x76543210, 0xfedcba98, false, false));
 	int lane = item() & 31, wave = item() >> 5;
 	if (lane == 0) part[wave] = o;
 	barrier();
