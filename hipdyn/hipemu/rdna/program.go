@@ -2,6 +2,7 @@ package rdna
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"gorun/hipdyn/hipemu/rdna/isa"
@@ -69,6 +70,20 @@ func (e *NotImplemented) Error() string {
 	return fmt.Sprintf("instruction %q is not implemented", e.Inst)
 }
 
+// halfRegisters tells whether the top bit of a register's number means the
+// upper half of a register: so it is for operands of 16 bits in the short
+// encodings from gfx11 on.
+func halfRegisters(set *isa.Set, op *isa.Op) bool {
+	if set.Generation < 11 || !strings.Contains(op.Base, "16") {
+		return false
+	}
+	switch op.Encoding {
+	case isa.VOP1, isa.VOP2, isa.VOPC, isa.DPP1, isa.DPP2, isa.DPPC:
+		return true
+	}
+	return false
+}
+
 // prepare finds out how an instruction is executed.
 func prepare(set *isa.Set, st *step) error {
 	in := st.in
@@ -85,6 +100,9 @@ func prepare(set *isa.Set, st *step) error {
 				r = src[o.Field-'0']
 			default:
 				continue
+			}
+			if halfRegisters(set, op) && r >= isa.VGPR+128 {
+				r -= 128
 			}
 			last := int(r) + int(o.Width) - 1
 			if r >= isa.VGPR {

@@ -340,6 +340,7 @@ func prepareHalf(set *isa.Set, st *step, op *isa.Op, d uint16, src []uint16) boo
 		st.fn = sem.sat
 	}
 	st.dst = dest{typ: result, reg: d, sel: isa.SelectAll, clamp: in.Clamp && strings.IndexByte("fhdP", result) >= 0}
+	halves := halfRegisters(set, op)
 	sdwa := op.Encoding >= isa.SDWA1 && op.Encoding <= isa.SDWAC
 	if sdwa && op.Encoding != isa.SDWAC {
 		st.dst.sel, st.dst.unused = in.DstSel, in.DstUnused
@@ -354,7 +355,7 @@ func prepareHalf(set *isa.Set, st *step, op *isa.Op, d uint16, src []uint16) boo
 			order = append(order, o)
 		case o.Field == 0 && o.Text == isa.LiteralText:
 			order = append(order, o)
-		case o.Field == 'd' && o.Kind == 't' && d >= isa.VGPR+128:
+		case o.Field == 'd' && half(result) && halves && d >= isa.VGPR+128:
 			st.dst.reg, st.dst.high = d-128, true
 		case o.Field == 'd' && o.Scalar && result != 'm':
 			st.dst.typ = 's'
@@ -382,10 +383,7 @@ func prepareHalf(set *isa.Set, st *step, op *isa.Op, d uint16, src []uint16) boo
 		s.typ, s.sel = types[i], isa.SelectAll
 		switch types[i] {
 		case 'D':
-			s.kind, s.reg, s.typ = fromVector, d, result
-			if half(result) {
-				s.high = st.dst.high
-			}
+			s.kind, s.reg, s.typ = fromVector, st.dst.reg, result
 			continue
 		case 'V':
 			s.kind, s.reg, s.typ = fromMask, isa.VCC, 'm'
@@ -414,7 +412,7 @@ func prepareHalf(set *isa.Set, st *step, op *isa.Op, d uint16, src []uint16) boo
 			continue
 		case r >= isa.VGPR:
 			s.kind = fromVector
-			if half(s.typ) && (op.Encoding == isa.VOP1 || op.Encoding == isa.VOP2 || op.Encoding == isa.VOPC) && set.Generation >= 11 && r >= isa.VGPR+128 && o.Kind == 't' {
+			if half(s.typ) && halves && r >= isa.VGPR+128 {
 				s.reg, s.high = r-128, true
 			}
 		default:
