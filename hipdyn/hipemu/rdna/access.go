@@ -117,9 +117,8 @@ func prepareMemory(set *isa.Set, st *step) bool {
 		address = flatAddress
 	}
 	st.run = func(w *wave, st *step) {
-		var addr [lanes]uint64
-		address(w, st, &addr)
-		w.globalAccess(st, &addr)
+		address(w, st, &w.addr)
+		w.globalAccess(st, &w.addr)
 	}
 	return true
 }
@@ -306,11 +305,10 @@ func (w *wave) globalAccess(st *step, addr *[lanes]uint64) {
 		return
 	}
 	if st.in.Op.Encoding == isa.MUBUF && addr[bits.TrailingZeros32(exec)]>>40 == scratchBase>>40 {
-		var private [lanes]uint32
-		for i := range private {
-			private[i] = uint32(addr[i] - scratchBase)
+		for i := range w.local {
+			w.local[i] = uint32(addr[i] - scratchBase)
 		}
-		w.scratchAccess(st, &private)
+		w.scratchAccess(st, &w.local)
 		return
 	}
 	w.countSegments(addr, exec, uint64(a.size))
@@ -346,7 +344,7 @@ func (w *wave) globalAccess(st *step, addr *[lanes]uint64) {
 		}
 	default:
 		w.n.GlobalReadBytes += size * uint64(bits.OnesCount32(exec))
-		var r [4][lanes]uint32
+		r := &w.loaded
 		for m := exec; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
 			g := w.region(i, addr[i], size, false)
@@ -365,7 +363,7 @@ func (w *wave) globalAccess(st *step, addr *[lanes]uint64) {
 				}
 			}
 		}
-		w.write(a.dst, max(a.size/4, 1), exec, &r)
+		w.write(a.dst, max(a.size/4, 1), exec, r)
 	}
 }
 
@@ -421,7 +419,7 @@ func (w *wave) globalAtomic(st *step, addr *[lanes]uint64) {
 	a := &st.mem
 	exec, size := w.exec(), uint64(a.size)
 	mem := w.group.launch.mem
-	var res [4][lanes]uint32
+	res := &w.loaded
 	for m := exec; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		va := addr[i]
@@ -461,13 +459,13 @@ func (w *wave) globalAtomic(st *step, addr *[lanes]uint64) {
 	w.n.GlobalReadBytes += n * size
 	w.n.GlobalWriteBytes += n * size
 	if a.returns {
-		w.write(a.dst, a.size/4, exec, &res)
+		w.write(a.dst, a.size/4, exec, res)
 	}
 }
 
 func runScratch(w *wave, st *step) {
 	in := st.in
-	var addr [lanes]uint32
+	addr := &w.local
 	base := uint32(in.Offset)
 	if in.ScalarAddr != in.Set.Null() {
 		base += w.scalar(in.ScalarAddr)
@@ -478,7 +476,7 @@ func runScratch(w *wave, st *step) {
 			addr[i] += w.v[in.Src[0]-isa.VGPR][i]
 		}
 	}
-	w.scratchAccess(st, &addr)
+	w.scratchAccess(st, addr)
 }
 
 // scratchAccess loads or stores private memory of the lanes.
@@ -489,7 +487,7 @@ func (w *wave) scratchAccess(st *step, addr *[lanes]uint32) {
 	}
 	per := len(w.scratch) / lanes
 	exec := w.exec()
-	var r [4][lanes]uint32
+	r := &w.loaded
 	for m := exec; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		if uint64(addr[i])+uint64(a.size) > uint64(per) {
@@ -530,7 +528,7 @@ func (w *wave) scratchAccess(st *step, addr *[lanes]uint32) {
 		}
 	}
 	if !a.write {
-		w.write(a.dst, max(a.size/4, 1), exec, &r)
+		w.write(a.dst, max(a.size/4, 1), exec, r)
 	}
 }
 

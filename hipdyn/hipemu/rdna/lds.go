@@ -173,31 +173,36 @@ func (l *lds) store(addr uint32, size int, v uint64) {
 func (w *wave) conflicts(addr *[lanes]uint32, size int) {
 	per := lanes // lanes that are served together
 	if size > 4 {
-		per = lanes * 4 / size
-		if size == 12 {
-			per = 8
-		}
+		per = lanes / ((size/4 + 1) &^ 1)
 	}
 	words := max(size/4, 1)
 	exec := w.exec()
 	for first := 0; first < lanes; first += per {
-		var bank [32][]uint32
-		worst := 1
+		// The words of a bank are chained: the last one, and for each the one before.
+		var last [32]int16
+		var count [32]uint8
+		var word [4 * lanes]uint32
+		var before [4 * lanes]int16
+		n, worst := int16(0), uint8(1)
 		for i := first; i < first+per; i++ {
 			if exec>>i&1 == 0 {
 				continue
 			}
+		next:
 			for k := range words {
 				a := addr[i]/4 + uint32(k)
-				b := &bank[a%32]
-				seen := false
-				for _, x := range *b {
-					seen = seen || x == a
+				bank := a % 32
+				if count[bank] > 0 {
+					for at, left := last[bank], count[bank]; left > 0; at, left = before[at], left-1 {
+						if word[at] == a {
+							continue next
+						}
+					}
 				}
-				if !seen {
-					*b = append(*b, a)
-					worst = max(worst, len(*b))
-				}
+				word[n], before[n], last[bank] = a, last[bank], n
+				n++
+				count[bank]++
+				worst = max(worst, count[bank])
 			}
 		}
 		w.n.LDSConflicts += uint64(worst - 1)
@@ -286,12 +291,11 @@ func prepareLDS(set *isa.Set, st *step) bool {
 
 // ldsAddresses are the addresses of the lanes, plus an offset.
 func (w *wave) ldsAddresses(offset uint32) *[lanes]uint32 {
-	var a [lanes]uint32
-	v := &w.v[w.step.in.Src[0]-isa.VGPR]
+	a, v := &w.local, &w.v[w.step.in.Src[0]-isa.VGPR]
 	for i := range a {
 		a[i] = v[i] + offset
 	}
-	return &a
+	return a
 }
 
 // aligned checks the alignment that LDS instructions need.
@@ -306,7 +310,7 @@ func (w *wave) ldsLoad(d, size int, signed, d16, high bool) {
 	w.conflicts(addr, size)
 	l := &w.group.lds
 	exec := w.exec()
-	var r [4][lanes]uint32
+	r := &w.loaded
 	for m := exec; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		w.aligned(i, addr[i], size)
@@ -319,7 +323,7 @@ func (w *wave) ldsLoad(d, size int, signed, d16, high bool) {
 			r[k][i] = uint32(l.load(addr[i]+uint32(4*k), 4))
 		}
 	}
-	w.write(d, max(size/4, 1), exec, &r)
+	w.write(d, max(size/4, 1), exec, r)
 }
 
 // narrow is what a load of 1 or 2 bytes makes of a register.
@@ -377,7 +381,7 @@ func (w *wave) ldsLoad2(d, size int, stride uint32) {
 	in := w.step.in
 	l := &w.group.lds
 	exec := w.exec()
-	var r [4][lanes]uint32
+	r := &w.loaded
 	n := size / 4
 	for part, offset := range [2]uint32{uint32(in.Offset), uint32(in.Offset1)} {
 		addr := w.ldsAddresses(offset * stride)
@@ -391,7 +395,7 @@ func (w *wave) ldsLoad2(d, size int, stride uint32) {
 			}
 		}
 	}
-	w.write(d, 2*n, exec, &r)
+	w.write(d, 2*n, exec, r)
 }
 
 func (w *wave) ldsStore2(data [2]int, size int, stride uint32) {
@@ -423,7 +427,7 @@ func (w *wave) ldsAtomic(d int, data [2]int, size int, f func(old, v uint64) uin
 	addr := w.ldsAddresses(uint32(w.step.in.Offset))
 	w.conflicts(addr, size)
 	l := &w.group.lds
-	var r [4][lanes]uint32
+	r := &w.loaded
 	exec := w.exec()
 	for m := exec; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -447,7 +451,7 @@ func (w *wave) ldsAtomic(d int, data [2]int, size int, f func(old, v uint64) uin
 		r[0][i], r[1][i] = uint32(old), uint32(old>>32)
 	}
 	if returns {
-		w.write(d, size/4, exec, &r)
+		w.write(d, size/4, exec, r)
 	}
 }
 
@@ -455,15 +459,15 @@ func (w *wave) ldsAtomic(d int, data [2]int, size int, f func(old, v uint64) uin
 func runBpermute(w *wave, st *step) {
 	in := st.in
 	addr, data := w.v[in.Src[0]-isa.VGPR], w.v[in.Src[1]-isa.VGPR]
-	exec := w.exec()
-	var r [4][lanes]uint32
+	exec, r := w.exec(), &w.loaded
+	r[0] = [lanes]uint32{}
 	for i := range lanes {
 		from := (addr[i] + uint32(in.Offset)) / 4 % lanes
 		if exec>>from&1 != 0 {
 			r[0][i] = data[from]
 		}
 	}
-	w.write(int(in.D)-isa.VGPR, 1, exec, &r)
+	w.write(int(in.D)-isa.VGPR, 1, exec, r)
 }
 
 // runPush pushes to the lane that the address names; lanes that get nothing
@@ -471,21 +475,21 @@ func runBpermute(w *wave, st *step) {
 func runPush(w *wave, st *step) {
 	in := st.in
 	addr, data := w.v[in.Src[0]-isa.VGPR], w.v[in.Src[1]-isa.VGPR]
-	exec := w.exec()
-	var r [4][lanes]uint32
+	exec, r := w.exec(), &w.loaded
+	r[0] = [lanes]uint32{}
 	for m := exec; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		r[0][(addr[i]+uint32(in.Offset))/4%lanes] = data[i]
 	}
-	w.write(int(in.D)-isa.VGPR, 1, exec, &r)
+	w.write(int(in.D)-isa.VGPR, 1, exec, r)
 }
 
 // runSwizzle moves lanes by a fixed pattern.
 func runSwizzle(w *wave, st *step) {
 	in := st.in
 	data := w.v[in.Src[0]-isa.VGPR]
-	exec, v := w.exec(), int(in.Offset)
-	var r [4][lanes]uint32
+	exec, v, r := w.exec(), int(in.Offset), &w.loaded
+	r[0] = [lanes]uint32{}
 	for i := range lanes {
 		from := 0
 		switch {
@@ -500,5 +504,5 @@ func runSwizzle(w *wave, st *step) {
 			r[0][i] = data[from]
 		}
 	}
-	w.write(int(in.D)-isa.VGPR, 1, exec, &r)
+	w.write(int(in.D)-isa.VGPR, 1, exec, r)
 }

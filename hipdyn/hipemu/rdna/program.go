@@ -101,8 +101,8 @@ func prepare(set *isa.Set, st *step) error {
 			default:
 				continue
 			}
-			if halfRegisters(set, op) && r >= isa.VGPR+128 {
-				r -= 128
+			if r >= isa.VGPR && halfRegisters(set, op) {
+				continue // prepareVector knows which of them are halves
 			}
 			last := int(r) + int(o.Width) - 1
 			if r >= isa.VGPR {

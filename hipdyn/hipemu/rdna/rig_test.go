@@ -78,8 +78,12 @@ func (r *rig) tryAny(words ...uint32) (err error) {
 	r.w.group.launch.program = p
 	r.w.step, r.w.pc = st, st.next
 	defer func() {
-		if s, ok := recover().(stop); ok {
-			err = s.err
+		switch p := recover().(type) {
+		case nil:
+		case stop:
+			err = p.err
+		default:
+			panic(p)
 		}
 	}()
 	if st.maxV >= len(r.w.v) {

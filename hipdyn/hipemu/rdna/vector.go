@@ -286,7 +286,12 @@ func clampFloat(typ byte, res *values) {
 	}
 }
 
-// typesOf are the types of the sources of a signature.
+func (o *vectorOp) sources() string {
+	_, _, s := o.types()
+	return s
+}
+
+// types are those of a signature.
 func (o *vectorOp) types() (result byte, carry bool, sources string) {
 	head, tail, _ := strings.Cut(o.sig, ":")
 	return head[0], len(head) > 1, tail
@@ -301,7 +306,11 @@ func prepareVector(set *isa.Set, st *step) bool {
 		if !prepareHalf(set, st, in.Op, in.D, in.Src[:]) || !prepareHalf(set, st.dual, in.Dual, in.DualD, append(in.DualSrc[:], 0)) {
 			return false
 		}
-		st.run = runDual
+		if plainForm(st, st.dst.typ, st.sem.sources()) && plainForm(st.dual, st.dual.dst.typ, st.dual.sem.sources()) {
+			st.run = runPlainDual
+		} else {
+			st.run = runDual
+		}
 		return true
 	}
 	return prepareHalf(set, st, in.Op, in.D, in.Src[:])
@@ -450,25 +459,44 @@ func prepareHalf(set *isa.Set, st *step, op *isa.Op, d uint16, src []uint16) boo
 			st.src[i].high = st.dst.high
 		}
 	}
+	if halves {
+		use := func(r uint16, typ byte) {
+			if r >= isa.VGPR {
+				st.maxV = max(st.maxV, int(r-isa.VGPR)+int(b2u(wide(typ))))
+			}
+		}
+		use(st.dst.reg, result)
+		for _, s := range st.src {
+			if s.kind == fromVector {
+				use(s.reg, s.typ)
+			}
+		}
+	}
 	switch {
 	case sem.custom != nil:
 		st.run = sem.custom
-	case sem.fast != nil && fastForm(st, types):
-		st.run = runFast
-	default:
+	case !plainForm(st, result, types):
 		st.run = runVector
+	case result == 'm':
+		st.run = runPlainCompare
+	default:
+		st.run = runPlain
 	}
 	return true
 }
 
-// fastForm tells whether an instruction has neither modifiers nor halves.
-func fastForm(st *step, types string) bool {
-	if st.in.Permute != isa.NoPermute || st.dst.sel != isa.SelectAll || st.dst.clamp || st.in.Clamp {
+// plainForm tells whether an instruction works on whole registers of 32 bits,
+// without moving lanes and without a clamp.
+func plainForm(st *step, result byte, types string) bool {
+	if st.in.Permute != isa.NoPermute || st.dst.sel != isa.SelectAll || st.in.Clamp || st.dst.hasMask {
+		return false
+	}
+	if result != 'f' && result != 'u' && result != 'm' || st.dst.typ == 's' {
 		return false
 	}
 	for i := range types {
 		s := &st.src[i]
-		if s.neg || s.abs || s.sel != isa.SelectAll || s.kind == fromMask {
+		if s.typ != 'f' && s.typ != 'u' || s.sel != isa.SelectAll || s.kind == fromMask || s.high {
 			return false
 		}
 	}
@@ -518,39 +546,92 @@ func runDual(w *wave, st *step) {
 	w.store(&st.dual.dst, &w.res[1], mask)
 }
 
-// runFast is runVector for instructions without modifiers.
-func runFast(w *wave, st *step) {
-	var broadcast [3][lanes]uint32
-	var p [3]*[lanes]uint32
-	for i := range p {
-		s := &st.src[i]
-		switch s.kind {
-		case fromVector:
-			p[i] = &w.v[s.reg-isa.VGPR]
-			continue
-		case fromScalar, fromConstant:
-			v := uint32(s.value)
-			if s.kind == fromScalar {
-				v = w.scalar(s.reg)
-			}
-			b := &broadcast[i]
-			for j := range b {
-				b[j] = v
-			}
-		}
-		p[i] = &broadcast[i]
-	}
-	mask := w.s[regExec]
+// runPlainDual is runDual for two plain instructions.
+func runPlainDual(w *wave, st *step) {
+	w.computePlain(st, &w.plain[3])
+	w.computePlain(st.dual, &w.plain[4])
+	w.storePlain(st.dst.reg, &w.plain[3])
+	w.storePlain(st.dual.dst.reg, &w.plain[4])
+}
+
+// runPlain is runVector for plain instructions.
+func runPlain(w *wave, st *step) {
 	d := &w.v[st.dst.reg-isa.VGPR]
-	if mask == allOn {
-		st.sem.fast(d, p[0], p[1], p[2])
+	if w.s[regExec] == allOn {
+		w.computePlain(st, d)
 		return
 	}
-	var res [lanes]uint32
-	st.sem.fast(&res, p[0], p[1], p[2])
-	for m := mask; m != 0; m &= m - 1 {
+	w.computePlain(st, &w.plain[3])
+	w.storePlain(st.dst.reg, &w.plain[3])
+}
+
+// runPlainCompare is runVector for plain comparisons.
+func runPlainCompare(w *wave, st *step) {
+	a, b := w.operand(st, 0), w.operand(st, 1)
+	fn, mask := st.fn, uint32(0)
+	for m := w.s[regExec]; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m) & 31
+		mask |= uint32(fn(uint64(a[i]), uint64(b[i]), 0)&1) << i
+	}
+	w.setScalar(st.dst.reg, mask)
+}
+
+func (w *wave) storePlain(reg uint16, res *[lanes]uint32) {
+	d := &w.v[reg-isa.VGPR]
+	exec := w.s[regExec]
+	if exec == allOn {
+		*d = *res
+		return
+	}
+	for m := exec; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m) & 31
 		d[i] = res[i]
+	}
+}
+
+// operand is a source of a plain instruction in all lanes.
+func (w *wave) operand(st *step, n int) *[lanes]uint32 {
+	s := &st.src[n]
+	p := &w.plain[n]
+	switch s.kind {
+	case fromVector:
+		r := &w.v[s.reg-isa.VGPR]
+		if !s.neg && !s.abs {
+			return r
+		}
+		*p = *r
+	case fromScalar, fromConstant:
+		x := uint32(s.value)
+		if s.kind == fromScalar {
+			x = w.scalar(s.reg)
+		}
+		for i := range p {
+			p[i] = x
+		}
+	}
+	if s.abs {
+		for i := range p {
+			p[i] &^= sign32
+		}
+	}
+	if s.neg {
+		for i := range p {
+			p[i] ^= sign32
+		}
+	}
+	return p
+}
+
+// computePlain evaluates a plain instruction in all lanes.
+func (w *wave) computePlain(st *step, d *[lanes]uint32) {
+	a, b, c := w.operand(st, 0), w.operand(st, 1), w.operand(st, 2)
+	if st.sem.fast != nil {
+		st.sem.fast(d, a, b, c)
+		return
+	}
+	fn := st.fn
+	for i := range d {
+		d[i] = uint32(fn(uint64(a[i]), uint64(b[i]), uint64(c[i])))
 	}
 }
 

@@ -40,6 +40,10 @@ type wave struct {
 	buf     [5]values
 	res     [2]values
 	touched []uint64 // segments of an access
+	plain   [5][lanes]uint32
+	addr    [lanes]uint64
+	local   [lanes]uint32 // addresses in LDS or scratch
+	loaded  [4][lanes]uint32
 
 	step *step
 	n    Counters
