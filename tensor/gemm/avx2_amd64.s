@@ -41767,7 +41767,7 @@ loop1_0:
 	RET
 
 // func avx2F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, CMOV, FMA3, MMX+
+// Requires: AVX, FMA3, MMX+
 TEXT ·avx2F324x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -41793,18 +41793,16 @@ TEXT ·avx2F324x1(SB), NOSPLIT, $0-144
 	XORQ    R8, R8
 	MOVQ    ahead+136(FP), R9
 	ADDQ    AX, R9
-	MOVQ    BX, R11
-	MOVQ    $0x00000010, R10
-	CMPQ    BX, R10
-	CMOVQLT BX, R10
-	SUBQ    R10, R11
+	MOVQ    BX, R10
+	ANDQ    $0x00, R10
+	SUBQ    R10, BX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (R9)
 	PREFETCHT0  (R9)(CX*1)
 	PREFETCHT0  (R9)(CX*2)
 	PREFETCHT0  (R9)(DX*1)
-	ADDQ        $0x00000040, R9
 	VMOVUPS     (AX), Y8
 	VMOVUPS     (AX)(CX*1), Y9
 	VMOVUPS     (AX)(CX*2), Y10
@@ -41825,17 +41823,13 @@ first:
 	VFMADD231PS Y12, Y11, Y7
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, R8
-	DECQ        R10
-	JNZ         first
-	MOVQ        R11, BX
-	TESTQ       BX, BX
-	JZ          end
+	ADDQ        $0x40, R9
+	SUBQ        $0x01, BX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
-	PREFETCHT0  1024(AX)(CX*1)
-	PREFETCHT0  1024(AX)(CX*2)
-	PREFETCHT0  1024(AX)(DX*1)
+rest:
+	TESTQ       R10, R10
+	JZ          end
 	VMOVUPS     (AX), Y8
 	VMOVUPS     (AX)(CX*1), Y9
 	VMOVUPS     (AX)(CX*2), Y10
@@ -41854,10 +41848,6 @@ loop0_0:
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Y0, (DI)
@@ -42052,7 +42042,7 @@ loop1_0:
 	RET
 
 // func avx2F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, CMOV, FMA3, MMX+
+// Requires: AVX, FMA3, MMX+
 TEXT ·avx2F321x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -42072,15 +42062,13 @@ TEXT ·avx2F321x1(SB), NOSPLIT, $0-144
 	XORQ    SI, SI
 	MOVQ    ahead+136(FP), DI
 	ADDQ    AX, DI
-	MOVQ    CX, R9
-	MOVQ    $0x00000010, R8
-	CMPQ    CX, R8
-	CMOVQLT CX, R8
-	SUBQ    R8, R9
+	MOVQ    CX, R8
+	ANDQ    $0x00, R8
+	SUBQ    R8, CX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (DI)
-	ADDQ        $0x00000040, DI
 	VMOVUPS     (AX), Y2
 	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
@@ -42089,24 +42077,19 @@ first:
 	VFMADD231PS Y3, Y2, Y1
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, SI
-	DECQ        R8
-	JNZ         first
-	MOVQ        R9, CX
-	TESTQ       CX, CX
-	JZ          end
+	ADDQ        $0x40, DI
+	SUBQ        $0x01, CX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
+rest:
+	TESTQ       R8, R8
+	JZ          end
 	VMOVUPS     (AX), Y2
 	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     32(AX), Y2
 	VMOVUPS     32(DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Y0, (BX)
@@ -42491,7 +42474,7 @@ loop1_0:
 	RET
 
 // func avx2F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, F16C, FMA3, MMX+
 TEXT ·avx2F164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -42517,18 +42500,16 @@ TEXT ·avx2F164x1(SB), NOSPLIT, $0-144
 	XORQ    R8, R8
 	MOVQ    ahead+136(FP), R9
 	ADDQ    AX, R9
-	MOVQ    BX, R11
-	MOVQ    $0x00000010, R10
-	CMPQ    BX, R10
-	CMOVQLT BX, R10
-	SUBQ    R10, R11
+	MOVQ    BX, R10
+	ANDQ    $0x01, R10
+	SUBQ    R10, BX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (R9)
 	PREFETCHT0  (R9)(CX*1)
 	PREFETCHT0  (R9)(CX*2)
 	PREFETCHT0  (R9)(DX*1)
-	ADDQ        $0x00000040, R9
 	VCVTPH2PS   (AX), Y8
 	VCVTPH2PS   (AX)(CX*1), Y9
 	VCVTPH2PS   (AX)(CX*2), Y10
@@ -42547,19 +42528,33 @@ first:
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        R10
-	JNZ         first
-	MOVQ        R11, BX
-	TESTQ       BX, BX
-	JZ          end
+	VCVTPH2PS   32(AX), Y8
+	VCVTPH2PS   32(AX)(CX*1), Y9
+	VCVTPH2PS   32(AX)(CX*2), Y10
+	VCVTPH2PS   32(AX)(DX*1), Y11
+	VMOVUPS     64(SI)(R8*1), Y12
+	VFMADD231PS Y12, Y8, Y0
+	VFMADD231PS Y12, Y9, Y2
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y6
+	VCVTPH2PS   48(AX), Y8
+	VCVTPH2PS   48(AX)(CX*1), Y9
+	VCVTPH2PS   48(AX)(CX*2), Y10
+	VCVTPH2PS   48(AX)(DX*1), Y11
+	VMOVUPS     96(SI)(R8*1), Y12
+	VFMADD231PS Y12, Y8, Y1
+	VFMADD231PS Y12, Y9, Y3
+	VFMADD231PS Y12, Y10, Y5
+	VFMADD231PS Y12, Y11, Y7
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x02, BX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
-	PREFETCHT0  1024(AX)(CX*1)
-	PREFETCHT0  1024(AX)(CX*2)
-	PREFETCHT0  1024(AX)(DX*1)
+rest:
+	TESTQ       R10, R10
+	JZ          end
 	VCVTPH2PS   (AX), Y8
 	VCVTPH2PS   (AX)(CX*1), Y9
 	VCVTPH2PS   (AX)(CX*2), Y10
@@ -42578,10 +42573,6 @@ loop0_0:
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Y0, (DI)
@@ -42776,7 +42767,7 @@ loop1_0:
 	RET
 
 // func avx2F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, F16C, FMA3, MMX+
 TEXT ·avx2F161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -42796,41 +42787,40 @@ TEXT ·avx2F161x1(SB), NOSPLIT, $0-144
 	XORQ    SI, SI
 	MOVQ    ahead+136(FP), DI
 	ADDQ    AX, DI
-	MOVQ    CX, R9
-	MOVQ    $0x00000010, R8
-	CMPQ    CX, R8
-	CMOVQLT CX, R8
-	SUBQ    R8, R9
+	MOVQ    CX, R8
+	ANDQ    $0x01, R8
+	SUBQ    R8, CX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (DI)
-	ADDQ        $0x00000040, DI
 	VCVTPH2PS   (AX), Y2
 	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   16(AX), Y2
 	VMOVUPS     32(DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        R8
-	JNZ         first
-	MOVQ        R9, CX
-	TESTQ       CX, CX
-	JZ          end
+	VCVTPH2PS   32(AX), Y2
+	VMOVUPS     64(DX)(SI*1), Y3
+	VFMADD231PS Y3, Y2, Y0
+	VCVTPH2PS   48(AX), Y2
+	VMOVUPS     96(DX)(SI*1), Y3
+	VFMADD231PS Y3, Y2, Y1
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000080, SI
+	ADDQ        $0x40, DI
+	SUBQ        $0x02, CX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
+rest:
+	TESTQ       R8, R8
+	JZ          end
 	VCVTPH2PS   (AX), Y2
 	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   16(AX), Y2
 	VMOVUPS     32(DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Y0, (BX)
@@ -43231,7 +43221,7 @@ loop1_0:
 	RET
 
 // func avx2BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2BF164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -43257,18 +43247,16 @@ TEXT ·avx2BF164x1(SB), NOSPLIT, $0-144
 	XORQ    R8, R8
 	MOVQ    ahead+136(FP), R9
 	ADDQ    AX, R9
-	MOVQ    BX, R11
-	MOVQ    $0x00000010, R10
-	CMPQ    BX, R10
-	CMOVQLT BX, R10
-	SUBQ    R10, R11
+	MOVQ    BX, R10
+	ANDQ    $0x01, R10
+	SUBQ    R10, BX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (R9)
 	PREFETCHT0  (R9)(CX*1)
 	PREFETCHT0  (R9)(CX*2)
 	PREFETCHT0  (R9)(DX*1)
-	ADDQ        $0x00000040, R9
 	VPMOVZXWD   (AX), Y8
 	VPSLLD      $0x10, Y8, Y8
 	VPMOVZXWD   (AX)(CX*1), Y9
@@ -43295,19 +43283,41 @@ first:
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        R10
-	JNZ         first
-	MOVQ        R11, BX
-	TESTQ       BX, BX
-	JZ          end
+	VPMOVZXWD   32(AX), Y8
+	VPSLLD      $0x10, Y8, Y8
+	VPMOVZXWD   32(AX)(CX*1), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VPMOVZXWD   32(AX)(CX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VPMOVZXWD   32(AX)(DX*1), Y11
+	VPSLLD      $0x10, Y11, Y11
+	VMOVUPS     64(SI)(R8*1), Y12
+	VFMADD231PS Y12, Y8, Y0
+	VFMADD231PS Y12, Y9, Y2
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y6
+	VPMOVZXWD   48(AX), Y8
+	VPSLLD      $0x10, Y8, Y8
+	VPMOVZXWD   48(AX)(CX*1), Y9
+	VPSLLD      $0x10, Y9, Y9
+	VPMOVZXWD   48(AX)(CX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VPMOVZXWD   48(AX)(DX*1), Y11
+	VPSLLD      $0x10, Y11, Y11
+	VMOVUPS     96(SI)(R8*1), Y12
+	VFMADD231PS Y12, Y8, Y1
+	VFMADD231PS Y12, Y9, Y3
+	VFMADD231PS Y12, Y10, Y5
+	VFMADD231PS Y12, Y11, Y7
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x02, BX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
-	PREFETCHT0  1024(AX)(CX*1)
-	PREFETCHT0  1024(AX)(CX*2)
-	PREFETCHT0  1024(AX)(DX*1)
+rest:
+	TESTQ       R10, R10
+	JZ          end
 	VPMOVZXWD   (AX), Y8
 	VPSLLD      $0x10, Y8, Y8
 	VPMOVZXWD   (AX)(CX*1), Y9
@@ -43334,10 +43344,6 @@ loop0_0:
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Y0, (DI)
@@ -43536,7 +43542,7 @@ loop1_0:
 	RET
 
 // func avx2BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2BF161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -43556,15 +43562,13 @@ TEXT ·avx2BF161x1(SB), NOSPLIT, $0-144
 	XORQ    SI, SI
 	MOVQ    ahead+136(FP), DI
 	ADDQ    AX, DI
-	MOVQ    CX, R9
-	MOVQ    $0x00000010, R8
-	CMPQ    CX, R8
-	CMOVQLT CX, R8
-	SUBQ    R8, R9
+	MOVQ    CX, R8
+	ANDQ    $0x01, R8
+	SUBQ    R8, CX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (DI)
-	ADDQ        $0x00000040, DI
 	VPMOVZXWD   (AX), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VMOVUPS     (DX)(SI*1), Y3
@@ -43573,16 +43577,23 @@ first:
 	VPSLLD      $0x10, Y2, Y2
 	VMOVUPS     32(DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        R8
-	JNZ         first
-	MOVQ        R9, CX
-	TESTQ       CX, CX
-	JZ          end
+	VPMOVZXWD   32(AX), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VMOVUPS     64(DX)(SI*1), Y3
+	VFMADD231PS Y3, Y2, Y0
+	VPMOVZXWD   48(AX), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VMOVUPS     96(DX)(SI*1), Y3
+	VFMADD231PS Y3, Y2, Y1
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000080, SI
+	ADDQ        $0x40, DI
+	SUBQ        $0x02, CX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
+rest:
+	TESTQ       R8, R8
+	JZ          end
 	VPMOVZXWD   (AX), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VMOVUPS     (DX)(SI*1), Y3
@@ -43591,10 +43602,6 @@ loop0_0:
 	VPSLLD      $0x10, Y2, Y2
 	VMOVUPS     32(DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Y0, (BX)

@@ -65388,7 +65388,7 @@ loop0_0:
 	RET
 
 // func avx512F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·avx512F324x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -65410,18 +65410,16 @@ TEXT ·avx512F324x1(SB), NOSPLIT, $0-144
 	XORQ    R8, R8
 	MOVQ    ahead+136(FP), R9
 	ADDQ    AX, R9
-	MOVQ    BX, R11
-	MOVQ    $0x00000010, R10
-	CMPQ    BX, R10
-	CMOVQLT BX, R10
-	SUBQ    R10, R11
+	MOVQ    BX, R10
+	ANDQ    $0x00, R10
+	SUBQ    R10, BX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (R9)
 	PREFETCHT0  (R9)(CX*1)
 	PREFETCHT0  (R9)(CX*2)
 	PREFETCHT0  (R9)(DX*1)
-	ADDQ        $0x00000040, R9
 	VMOVUPS     (AX), Z4
 	VMOVUPS     (AX)(CX*1), Z5
 	VMOVUPS     (AX)(CX*2), Z6
@@ -65433,17 +65431,13 @@ first:
 	VFMADD231PS Z8, Z7, Z3
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, R8
-	DECQ        R10
-	JNZ         first
-	MOVQ        R11, BX
-	TESTQ       BX, BX
-	JZ          end
+	ADDQ        $0x40, R9
+	SUBQ        $0x01, BX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
-	PREFETCHT0  1024(AX)(CX*1)
-	PREFETCHT0  1024(AX)(CX*2)
-	PREFETCHT0  1024(AX)(DX*1)
+rest:
+	TESTQ       R10, R10
+	JZ          end
 	VMOVUPS     (AX), Z4
 	VMOVUPS     (AX)(CX*1), Z5
 	VMOVUPS     (AX)(CX*2), Z6
@@ -65453,10 +65447,6 @@ loop0_0:
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Z0, (DI)
@@ -65565,7 +65555,7 @@ loop0_0:
 	RET
 
 // func avx512F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·avx512F321x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -65584,35 +65574,28 @@ TEXT ·avx512F321x1(SB), NOSPLIT, $0-144
 	XORQ    SI, SI
 	MOVQ    ahead+136(FP), DI
 	ADDQ    AX, DI
-	MOVQ    CX, R9
-	MOVQ    $0x00000010, R8
-	CMPQ    CX, R8
-	CMOVQLT CX, R8
-	SUBQ    R8, R9
+	MOVQ    CX, R8
+	ANDQ    $0x00, R8
+	SUBQ    R8, CX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (DI)
-	ADDQ        $0x00000040, DI
 	VMOVUPS     (AX), Z1
 	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, SI
-	DECQ        R8
-	JNZ         first
-	MOVQ        R9, CX
-	TESTQ       CX, CX
-	JZ          end
+	ADDQ        $0x40, DI
+	SUBQ        $0x01, CX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
+rest:
+	TESTQ       R8, R8
+	JZ          end
 	VMOVUPS     (AX), Z1
 	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Z0, (BX)
@@ -65778,7 +65761,7 @@ loop0_0:
 	RET
 
 // func avx512F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·avx512F164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -65800,18 +65783,16 @@ TEXT ·avx512F164x1(SB), NOSPLIT, $0-144
 	XORQ    R8, R8
 	MOVQ    ahead+136(FP), R9
 	ADDQ    AX, R9
-	MOVQ    BX, R11
-	MOVQ    $0x00000010, R10
-	CMPQ    BX, R10
-	CMOVQLT BX, R10
-	SUBQ    R10, R11
+	MOVQ    BX, R10
+	ANDQ    $0x01, R10
+	SUBQ    R10, BX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (R9)
 	PREFETCHT0  (R9)(CX*1)
 	PREFETCHT0  (R9)(CX*2)
 	PREFETCHT0  (R9)(DX*1)
-	ADDQ        $0x00000040, R9
 	VCVTPH2PS   (AX), Z4
 	VCVTPH2PS   (AX)(CX*1), Z5
 	VCVTPH2PS   (AX)(CX*2), Z6
@@ -65821,19 +65802,24 @@ first:
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        R10
-	JNZ         first
-	MOVQ        R11, BX
-	TESTQ       BX, BX
-	JZ          end
+	VCVTPH2PS   32(AX), Z4
+	VCVTPH2PS   32(AX)(CX*1), Z5
+	VCVTPH2PS   32(AX)(CX*2), Z6
+	VCVTPH2PS   32(AX)(DX*1), Z7
+	VMOVUPS     64(SI)(R8*1), Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x02, BX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
-	PREFETCHT0  1024(AX)(CX*1)
-	PREFETCHT0  1024(AX)(CX*2)
-	PREFETCHT0  1024(AX)(DX*1)
+rest:
+	TESTQ       R10, R10
+	JZ          end
 	VCVTPH2PS   (AX), Z4
 	VCVTPH2PS   (AX)(CX*1), Z5
 	VCVTPH2PS   (AX)(CX*2), Z6
@@ -65843,10 +65829,6 @@ loop0_0:
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Z0, (DI)
@@ -65955,7 +65937,7 @@ loop0_0:
 	RET
 
 // func avx512F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·avx512F161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -65974,35 +65956,31 @@ TEXT ·avx512F161x1(SB), NOSPLIT, $0-144
 	XORQ    SI, SI
 	MOVQ    ahead+136(FP), DI
 	ADDQ    AX, DI
-	MOVQ    CX, R9
-	MOVQ    $0x00000010, R8
-	CMPQ    CX, R8
-	CMOVQLT CX, R8
-	SUBQ    R8, R9
+	MOVQ    CX, R8
+	ANDQ    $0x01, R8
+	SUBQ    R8, CX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (DI)
-	ADDQ        $0x00000040, DI
 	VCVTPH2PS   (AX), Z1
 	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        R8
-	JNZ         first
-	MOVQ        R9, CX
-	TESTQ       CX, CX
-	JZ          end
+	VCVTPH2PS   32(AX), Z1
+	VMOVUPS     64(DX)(SI*1), Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000080, SI
+	ADDQ        $0x40, DI
+	SUBQ        $0x02, CX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
+rest:
+	TESTQ       R8, R8
+	JZ          end
 	VCVTPH2PS   (AX), Z1
 	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Z0, (BX)
@@ -66176,7 +66154,7 @@ loop0_0:
 	RET
 
 // func avx512BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·avx512BF164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
@@ -66198,18 +66176,16 @@ TEXT ·avx512BF164x1(SB), NOSPLIT, $0-144
 	XORQ    R8, R8
 	MOVQ    ahead+136(FP), R9
 	ADDQ    AX, R9
-	MOVQ    BX, R11
-	MOVQ    $0x00000010, R10
-	CMPQ    BX, R10
-	CMOVQLT BX, R10
-	SUBQ    R10, R11
+	MOVQ    BX, R10
+	ANDQ    $0x01, R10
+	SUBQ    R10, BX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (R9)
 	PREFETCHT0  (R9)(CX*1)
 	PREFETCHT0  (R9)(CX*2)
 	PREFETCHT0  (R9)(DX*1)
-	ADDQ        $0x00000040, R9
 	VPMOVZXWD   (AX), Z4
 	VPSLLD      $0x10, Z4, Z4
 	VPMOVZXWD   (AX)(CX*1), Z5
@@ -66223,19 +66199,28 @@ first:
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        R10
-	JNZ         first
-	MOVQ        R11, BX
-	TESTQ       BX, BX
-	JZ          end
+	VPMOVZXWD   32(AX), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VPMOVZXWD   32(AX)(CX*1), Z5
+	VPSLLD      $0x10, Z5, Z5
+	VPMOVZXWD   32(AX)(CX*2), Z6
+	VPSLLD      $0x10, Z6, Z6
+	VPMOVZXWD   32(AX)(DX*1), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMOVUPS     64(SI)(R8*1), Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x02, BX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
-	PREFETCHT0  1024(AX)(CX*1)
-	PREFETCHT0  1024(AX)(CX*2)
-	PREFETCHT0  1024(AX)(DX*1)
+rest:
+	TESTQ       R10, R10
+	JZ          end
 	VPMOVZXWD   (AX), Z4
 	VPSLLD      $0x10, Z4, Z4
 	VPMOVZXWD   (AX)(CX*1), Z5
@@ -66249,10 +66234,6 @@ loop0_0:
 	VFMADD231PS Z8, Z5, Z1
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z8, Z7, Z3
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        BX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Z0, (DI)
@@ -66363,7 +66344,7 @@ loop0_0:
 	RET
 
 // func avx512BF161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·avx512BF161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
@@ -66382,37 +66363,34 @@ TEXT ·avx512BF161x1(SB), NOSPLIT, $0-144
 	XORQ    SI, SI
 	MOVQ    ahead+136(FP), DI
 	ADDQ    AX, DI
-	MOVQ    CX, R9
-	MOVQ    $0x00000010, R8
-	CMPQ    CX, R8
-	CMOVQLT CX, R8
-	SUBQ    R8, R9
+	MOVQ    CX, R8
+	ANDQ    $0x01, R8
+	SUBQ    R8, CX
+	JZ      rest
 
-first:
+line:
 	PREFETCHT0  (DI)
-	ADDQ        $0x00000040, DI
 	VPMOVZXWD   (AX), Z1
 	VPSLLD      $0x10, Z1, Z1
 	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        R8
-	JNZ         first
-	MOVQ        R9, CX
-	TESTQ       CX, CX
-	JZ          end
+	VPMOVZXWD   32(AX), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMOVUPS     64(DX)(SI*1), Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000080, SI
+	ADDQ        $0x40, DI
+	SUBQ        $0x02, CX
+	JNZ         line
 
-loop0_0:
-	PREFETCHT0  1024(AX)
+rest:
+	TESTQ       R8, R8
+	JZ          end
 	VPMOVZXWD   (AX), Z1
 	VPSLLD      $0x10, Z1, Z1
 	VMOVUPS     (DX)(SI*1), Z2
 	VFMADD231PS Z2, Z1, Z0
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, SI
-	DECQ        CX
-	JNZ         loop0_0
 
 end:
 	VMOVUPS Z0, (BX)

@@ -97,38 +97,34 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 	}
 	steps, at := Load(Param("steps"), GP64()), GP64()
 	XORQ(at, at)
-	step := func() {
+	step := func(offset int) { // of 16 elements
 		for i := range vectors {
 			weights := make([]VecVirtual, rows)
 			for r := range weights {
 				weights[r] = v.reg()
-				t.load(rowAt(w, stride, stride3, r, (begin+i)*v.rows()*t.size), weights[r])
+				t.load(rowAt(w, stride, stride3, r, offset*16*t.size+(begin+i)*v.rows()*t.size), weights[r])
 			}
 			for c := range n {
 				q := v.reg()
-				VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: (begin + i) * v.rows() * 4}, q)
+				VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: 64*offset + (begin+i)*v.rows()*4}, q)
 				for r := range weights {
 					VFMADD231PS(q, weights[r], sums[c][r][i].acc)
 				}
 			}
 		}
-		ADDQ(U32(16*t.size), w)
-		ADDQ(U32(64), at)
+	}
+	next := func(steps int) {
+		ADDQ(U32(steps*16*t.size), w)
+		ADDQ(U32(steps*64), at)
 	}
 	if n == 1 {
-		prefetchingSteps(w, stride, stride3, steps.(GPVirtual), rows, step)
-	}
-	Label(label)
-	if n == 1 {
-		for r := range rows {
-			PREFETCHT0(rowAt(w, stride, stride3, r, 64*prefetchSteps))
-		}
-	}
-	step()
-	DECQ(steps)
-	JNZ(LabelRef(label))
-	if n == 1 {
-		Label("end")
+		streamed(t, w, stride, stride3, steps.(GPVirtual), rows, step, next)
+	} else {
+		Label(label)
+		step(0)
+		next(1)
+		DECQ(steps)
+		JNZ(LabelRef(label))
 	}
 	for c := range sums {
 		for r := range sums[c] {
@@ -139,33 +135,34 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 	}
 }
 
-// prefetchingSteps does the first steps and fetches the beginning of the next
-// rows meanwhile; how they go on is fetched when they are read. Without more
-// steps it jumps to the end.
-func prefetchingSteps(w, stride, stride3, steps GPVirtual, rows int, step func()) {
-	next, first, all := GP64(), GP64(), GP64()
-	Load(Param("ahead"), next)
-	ADDQ(w, next)
-	MOVQ(steps, all)
-	MOVQ(U32(prefetchSteps), first)
-	CMPQ(steps, first)
-	CMOVQLT(steps, first)
-	SUBQ(first, all)
-	Label("first")
+// streamed does the steps of a product with one column, which waits for memory: a cache line
+// of each row at a time, and meanwhile fetches the line at the same place of the rows to come.
+func streamed(t floatType, w, stride, stride3, steps GPVirtual, rows int, step, next func(int)) {
+	perLine := 4 / t.size
+	ahead, rest := GP64(), GP64()
+	Load(Param("ahead"), ahead)
+	ADDQ(w, ahead)
+	MOVQ(steps, rest)
+	ANDQ(Imm(uint64(perLine-1)), rest)
+	SUBQ(rest, steps)
+	JZ(LabelRef("rest"))
+	Label("line")
 	for r := range rows {
-		PREFETCHT0(rowAt(next, stride, stride3, r, 0))
+		PREFETCHT0(rowAt(ahead, stride, stride3, r, 0))
 	}
-	ADDQ(U32(64), next)
-	step()
-	DECQ(first)
-	JNZ(LabelRef("first"))
-	MOVQ(all, steps)
-	TESTQ(steps, steps)
+	for i := range perLine {
+		step(i)
+	}
+	next(perLine)
+	ADDQ(Imm(64), ahead)
+	SUBQ(Imm(uint64(perLine)), steps)
+	JNZ(LabelRef("line"))
+	Label("rest")
+	TESTQ(rest, rest)
 	JZ(LabelRef("end"))
+	step(0)
+	Label("end")
 }
-
-// prefetchSteps cache lines of each row are on their way.
-const prefetchSteps = 16
 
 // rowAt addresses a byte of row 0 to 3.
 func rowAt(w, stride, stride3 GPVirtual, row, offset int) Mem {
