@@ -12432,29 +12432,20 @@ half:
 	MOVQ blocks+56(FP), BX
 
 block:
-	VPXOR          Y0, Y0, Y0
-	MOVWQZX        208(SI)(CX*1), R10
-	MOVWQZX        208(SI)(AX*2), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        208(SI)(AX*1), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        208(SI), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	VPINSRQ        $0x00, R10, X0, X0
-	MOVWQZX        208(DI)(CX*1), R10
-	MOVWQZX        208(DI)(AX*2), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        208(DI)(AX*1), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	MOVWQZX        208(DI), R11
-	SHLQ           $0x10, R10
-	ORQ            R11, R10
-	VPINSRQ        $0x01, R10, X0, X0
+	VPBROADCASTD   206(SI), Y0
+	VMOVD          206(SI), X1
+	VPINSRD        $0x01, 206(SI)(AX*1), X1, X1
+	VPINSRD        $0x02, 206(SI)(AX*2), X1, X1
+	VPINSRD        $0x03, 206(SI)(CX*1), X1, X1
+	VINSERTI128    $0x00, X1, Y0, Y0
+	VMOVD          206(DI), X1
+	VPINSRD        $0x01, 206(DI)(AX*1), X1, X1
+	VPINSRD        $0x02, 206(DI)(AX*2), X1, X1
+	VPINSRD        $0x03, 206(DI)(CX*1), X1, X1
+	VINSERTI128    $0x01, X1, Y0, Y0
+	VPSRLD         $0x10, Y0, Y0
+	VPSHUFB        lowHalves<>+0(SB), Y0, Y0
+	VPERMQ         $0x08, Y0, Y0
 	VCVTPH2PS      X0, Y0
 	VBROADCASTI128 192(SI), Y1
 	VINSERTI128    $0x01, 192(DI), Y1, Y1
@@ -13113,29 +13104,20 @@ half:
 	MOVQ blocks+128(FP), BX
 
 block:
-	VPXOR          Y1, Y1, Y1
-	MOVWQZX        208(SI)(CX*1), R13
-	MOVWQZX        208(SI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        208(SI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        208(SI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x00, R13, X1, X1
-	MOVWQZX        208(DI)(CX*1), R13
-	MOVWQZX        208(DI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        208(DI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        208(DI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x01, R13, X1, X1
+	VPBROADCASTD   206(SI), Y1
+	VMOVD          206(SI), X2
+	VPINSRD        $0x01, 206(SI)(AX*1), X2, X2
+	VPINSRD        $0x02, 206(SI)(AX*2), X2, X2
+	VPINSRD        $0x03, 206(SI)(CX*1), X2, X2
+	VINSERTI128    $0x00, X2, Y1, Y1
+	VMOVD          206(DI), X2
+	VPINSRD        $0x01, 206(DI)(AX*1), X2, X2
+	VPINSRD        $0x02, 206(DI)(AX*2), X2, X2
+	VPINSRD        $0x03, 206(DI)(CX*1), X2, X2
+	VINSERTI128    $0x01, X2, Y1, Y1
+	VPSRLD         $0x10, Y1, Y1
+	VPSHUFB        lowHalves<>+0(SB), Y1, Y1
+	VPERMQ         $0x08, Y1, Y1
 	VCVTPH2PS      X1, Y1
 	VBROADCASTI128 192(SI), Y2
 	VINSERTI128    $0x01, 192(DI), Y2, Y2

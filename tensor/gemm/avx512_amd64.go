@@ -164,75 +164,25 @@ func avx512DotQ8_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst
 //go:noescape
 func avx512UnpackQ2_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ2_Kx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ2_Kx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ2_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
 // avx512UnpackQ3_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ3_K(tile []byte, w []byte, stride int, blocks int)
-
-// avx512DotQ3_Kx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ3_Kx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ3_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ4_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_Kx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ4_Kx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ4_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
 // avx512UnpackQ5_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ5_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ5_Kx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ5_Kx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ5_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
 // avx512UnpackQ6_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
-
-// avx512DotQ6_Kx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ6_Kx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ6_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ4_NL makes a tile of 16 rows of that type: see unpackGeneric.
 //
@@ -253,16 +203,6 @@ func avx512DotIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, d
 //
 //go:noescape
 func avx512UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
-
-// avx512DotIQ4_XSx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotIQ4_XSx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ3_S makes a tile of 16 rows of that type: see unpackGeneric.
 //
@@ -429,46 +369,6 @@ func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []
 //go:noescape
 func avx512DotQ8_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
-// avx512DotQ4_0Eightx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ4_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ4_0Eightx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ4_0Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ8_0Eightx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ8_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ8_0Eightx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ8_0Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotIQ4_NLEightx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ4_NLEightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotIQ4_NLEightx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ4_NLEightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ4_1Eightx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ4_1Eightx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ4_1Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
 // avx512DotQ4_0_ROCMFP4Eightx1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
@@ -478,6 +378,106 @@ func avx512DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, x
 //
 //go:noescape
 func avx512DotQ4_0_ROCMFP4Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_0x1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_0x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_1x1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_1x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ8_0x1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ8_0x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ8_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ2_Kx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ2_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ2_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ3_Kx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ3_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ3_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_Kx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ5_Kx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ5_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ5_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ6_Kx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ6_Kx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ6_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsIQ4_NLx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsIQ4_NLx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsIQ4_XSx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsIQ4_XSx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //

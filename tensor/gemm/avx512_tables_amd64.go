@@ -52,13 +52,7 @@ var avx512Dots = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q5_0:              {avx512DotQ5_0x1, avx512DotQ5_0x2},
 	tensor.Q5_1:              {avx512DotQ5_1x1, avx512DotQ5_1x2},
 	tensor.Q8_0:              {avx512DotQ8_0x1, avx512DotQ8_0x2},
-	tensor.Q2_K:              {avx512DotQ2_Kx1, avx512DotQ2_Kx2},
-	tensor.Q3_K:              {avx512DotQ3_Kx1, avx512DotQ3_Kx2},
-	tensor.Q4_K:              {avx512DotQ4_Kx1, avx512DotQ4_Kx2},
-	tensor.Q5_K:              {avx512DotQ5_Kx1, avx512DotQ5_Kx2},
-	tensor.Q6_K:              {avx512DotQ6_Kx1, avx512DotQ6_Kx2},
 	tensor.IQ4_NL:            {avx512DotIQ4_NLx1, avx512DotIQ4_NLx2},
-	tensor.IQ4_XS:            {avx512DotIQ4_XSx1, avx512DotIQ4_XSx2},
 	tensor.IQ3_S:             {avx512DotIQ3_Sx1, avx512DotIQ3_Sx2},
 	tensor.IQ2_XXS:           {avx512DotIQ2_XXSx1, avx512DotIQ2_XXSx2},
 	tensor.IQ2_XS:            {avx512DotIQ2_XSx1, avx512DotIQ2_XSx2},
@@ -73,11 +67,20 @@ var avx512Dots = map[tensor.Type]*[dotColumns]dotFunc{
 }
 
 var avx512Eights = map[tensor.Type]*[dotColumns]dotFunc{
-	tensor.Q4_0:         {avx512DotQ4_0Eightx1, avx512DotQ4_0Eightx2},
-	tensor.Q8_0:         {avx512DotQ8_0Eightx1, avx512DotQ8_0Eightx2},
-	tensor.IQ4_NL:       {avx512DotIQ4_NLEightx1, avx512DotIQ4_NLEightx2},
-	tensor.Q4_1:         {avx512DotQ4_1Eightx1, avx512DotQ4_1Eightx2},
 	tensor.Q4_0_ROCMFP4: {avx512DotQ4_0_ROCMFP4Eightx1, avx512DotQ4_0_ROCMFP4Eightx2},
+}
+
+var avx512Quads = map[tensor.Type]*[dotColumns]dotFunc{
+	tensor.Q4_0:   {avx512DotQuadsQ4_0x1, avx512DotQuadsQ4_0x2},
+	tensor.Q4_1:   {avx512DotQuadsQ4_1x1, avx512DotQuadsQ4_1x2},
+	tensor.Q8_0:   {avx512DotQuadsQ8_0x1, avx512DotQuadsQ8_0x2},
+	tensor.Q2_K:   {avx512DotQuadsQ2_Kx1, avx512DotQuadsQ2_Kx2},
+	tensor.Q3_K:   {avx512DotQuadsQ3_Kx1, avx512DotQuadsQ3_Kx2},
+	tensor.Q4_K:   {avx512DotQuadsQ4_Kx1, avx512DotQuadsQ4_Kx2},
+	tensor.Q5_K:   {avx512DotQuadsQ5_Kx1, avx512DotQuadsQ5_Kx2},
+	tensor.Q6_K:   {avx512DotQuadsQ6_Kx1, avx512DotQuadsQ6_Kx2},
+	tensor.IQ4_NL: {avx512DotQuadsIQ4_NLx1, avx512DotQuadsIQ4_NLx2},
+	tensor.IQ4_XS: {avx512DotQuadsIQ4_XSx1, avx512DotQuadsIQ4_XSx2},
 }
 
 var avx512Floats = map[tensor.Type]*floatKernels{

@@ -162,11 +162,7 @@ func (p *product) integer(scratch []byte) {
 	cols, scratch := takeColumns(scratch)
 	tail, scratch := take(scratch, tileRows*f.fileBytes(p.t, chunk))
 	tiles, _ := take(scratch, panelTiles*f.tileBytes(p.t, chunk))
-	if dot := p.set.dot[p.t]; dot != nil && p.n <= dotColumns && p.rows >= tileRows {
-		blocks := p.cols / p.t.BlockSize()
-		if eight := p.set.dotEight[p.t]; eight != nil && blocks%8 == 0 {
-			dot, blocks = eight, blocks/8
-		}
+	if dot, blocks := p.dotKernels(); dot != nil {
 		p.dot(cols, dot, blocks, tiles)
 		return
 	}
@@ -182,6 +178,18 @@ func (p *product) integer(scratch []byte) {
 			p.multiply(cols, tiles, row, end, k, size)
 		}
 	}
+}
+
+// dotKernels returns the kernels for few columns, if there are, and the blocks
+// of a row as they count them.
+func (p *product) dotKernels() (kernels *[dotColumns]dotFunc, blocks int) {
+	switch {
+	case p.n > dotColumns || p.rows < tileRows:
+		return nil, 0
+	case p.cols%256 == 0 && p.set.dot256[p.t] != nil:
+		return p.set.dot256[p.t], p.cols / 256
+	}
+	return p.set.dot[p.t], p.cols / p.t.BlockSize()
 }
 
 // dot multiplies with few columns. Without a kernel for two, each 16 rows come

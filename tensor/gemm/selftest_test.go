@@ -58,7 +58,7 @@ func TestSelfTestFindsBrokenKernels(t *testing.T) {
 		}
 
 		broken = *s
-		for name, dots := range map[string]*map[tensor.Type]*[dotColumns]dotFunc{"dot": &broken.dot, "dotEight": &broken.dotEight} {
+		for name, dots := range map[string]*map[tensor.Type]*[dotColumns]dotFunc{"dot": &broken.dot, "dot256": &broken.dot256} {
 			for typ, kernels := range *dots {
 				for i, dot := range kernels {
 					if dot == nil {

@@ -52,7 +52,7 @@ type Set struct {
 	quantize map[Form]quantizeFunc
 	unpack   map[tensor.Type]unpackFunc
 	dot      map[tensor.Type]*[dotColumns]dotFunc // for one and for two columns
-	dotEight map[tensor.Type]*[dotColumns]dotFunc // with eight blocks counted as one
+	dot256   map[tensor.Type]*[dotColumns]dotFunc // with 256 elements counted as one block
 	product  map[productKey]*[len(widths)]productFunc
 	float    map[tensor.Type]*floatKernels
 	reduce   reduceFunc

@@ -12,17 +12,18 @@ import (
 func nativeSets() (list []*Set) {
 	x := &cpu.X86
 	avx2 := x.HasAVX2 && x.HasFMA && x.HasF16C
-	if avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI {
+	if avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI && x.HasAVX512VBMI && x.HasAVX512GFNI {
 		s := newNative("avx512")
 		maps.Copy(s.unpack, avx512Unpackers)
-		s.dot, s.dotEight = avx512Dots, avx512Eights
+		s.dot, s.dot256 = avx512Dots, maps.Clone(avx512Eights)
+		maps.Copy(s.dot256, avx512Quads)
 		s.product, s.float, s.reduce = avx512Products, avx512Floats, avx512Reduce
 		list = append(list, s)
 	}
 	if avx2 {
 		s := newNative("avx2")
 		maps.Copy(s.unpack, avx2Unpackers)
-		s.dot, s.dotEight = avx2Dots, avx2Eights
+		s.dot, s.dot256 = avx2Dots, avx2Eights
 		s.product, s.float, s.reduce = avx2Products, avx2Floats, avx2Reduce
 		list = append(list, s)
 	}

@@ -28,6 +28,9 @@ func main() {
 	ConstraintExpr("!race")
 	products()
 	unpacks()
+	if v.rows() == tileRows {
+		quadDots()
+	}
 	floats()
 	quantizes()
 	measures()

@@ -9,7 +9,7 @@ import (
 )
 
 // tables collects the lines of the Go file that lists the generated functions.
-var tables struct{ products, unpacks, dots, eights, floats bytes.Buffer }
+var tables struct{ products, unpacks, dots, eights, quads, floats bytes.Buffer }
 
 func writeTables(path string) {
 	var b bytes.Buffer
@@ -20,6 +20,9 @@ func writeTables(path string) {
 	fmt.Fprintf(&b, "var %sUnpackers = map[tensor.Type]unpackFunc{\n%s}\n\n", name, &tables.unpacks)
 	fmt.Fprintf(&b, "var %sDots = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.dots)
 	fmt.Fprintf(&b, "var %sEights = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.eights)
+	if tables.quads.Len() > 0 {
+		fmt.Fprintf(&b, "var %sQuads = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.quads)
+	}
 	fmt.Fprintf(&b, "var %sFloats = map[tensor.Type]*floatKernels{\n%s}\n", name, &tables.floats)
 	src, err := format.Source(b.Bytes())
 	if err == nil {

@@ -26,12 +26,15 @@ type unpacker struct {
 func unpacks() {
 	for _, t := range quantized {
 		unpack(t.name, t.form, t.size, t.bytes, t.body)
-		if t.dot {
+		if t.dot && !(t.size == 256 && hasQuads(t.name)) {
 			list := dots(t.name, t.form, t.size, t.bytes, t.body)
 			fmt.Fprintf(&tables.dots, "\ttensor.%s: {%s},\n", t.name, list)
 		}
 	}
 	for _, t := range eights {
+		if hasQuads(t.name) {
+			continue
+		}
 		list := dots(t.name+"Eight", t.form, 256, 8*t.bytes, t.body)
 		fmt.Fprintf(&tables.eights, "\ttensor.%s: {%s},\n", t.name, list)
 	}

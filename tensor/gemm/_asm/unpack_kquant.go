@@ -7,10 +7,9 @@ import (
 )
 
 func unpackQ4_K(u *unpacker) func() {
-	nibble, low := constant(nibbleMask), constant(0xff)
-	six, top, sign := constant(0x3f3f3f3f), constant(0x30303030), constant(1<<31)
+	nibble := constant(nibbleMask)
 	return func() {
-		u.scalesMins(u.columns(0), nibble, low, six, top, sign)
+		u.storeScalesMins()
 		for g := range 8 {
 			k := g/2*64 + g%2*16
 			u.storeNibbles(u.codes(16+16*g), nibble, k, k+32)
@@ -18,8 +17,11 @@ func unpackQ4_K(u *unpacker) func() {
 	}
 }
 
-// scalesMins unpacks the head of q4_K and q5_K: see the function of that name.
-func (u *unpacker) scalesMins(head [4]VecVirtual, nibble, low, six, top, sign Op) {
+// storeScalesMins unpacks the head of q4_K and q5_K: see scalesMins of the package.
+func (u *unpacker) storeScalesMins() {
+	nibble, low := constant(nibbleMask), constant(0xff)
+	six, top, sign := constant(0x3f3f3f3f), constant(0x30303030), constant(1<<31)
+	head := u.columns(0)
 	d, dmin := v.reg(), v.reg()
 	v.widen(head[0], d)
 	VPSRLD(Imm(16), head[0], dmin)
@@ -39,11 +41,10 @@ func (u *unpacker) scalesMins(head [4]VecVirtual, nibble, low, six, top, sign Op
 }
 
 func unpackQ5_K(u *unpacker) func() {
-	nibble, low := constant(nibbleMask), constant(0xff)
-	six, top, sign := constant(0x3f3f3f3f), constant(0x30303030), constant(1<<31)
+	nibble := constant(nibbleMask)
 	bit := constant(0x10101010)
 	return func() {
-		u.scalesMins(u.columns(0), nibble, low, six, top, sign)
+		u.storeScalesMins()
 		store := func(codes, high [4]VecVirtual, g, odd int) {
 			for j, w := range codes {
 				r, h := masked(w, g%2*4, nibble), masked(high[j], g-4, bit)
@@ -77,21 +78,9 @@ func unpackQ5_K(u *unpacker) func() {
 }
 
 func unpackQ2_K(u *unpacker) func() {
-	pair, nibble, low, sign := constant(0x03030303), constant(nibbleMask), constant(0xff), constant(1<<31)
+	pair := constant(0x03030303)
 	return func() {
-		d, dmin := v.reg(), v.reg()
-		head := u.word(80)
-		v.widen(head, d)
-		VPSRLD(Imm(16), head, dmin)
-		v.widen(dmin, dmin)
-		v.xor(sign, dmin, dmin)
-		for i, w := range u.columns(0) {
-			scales, mins := masked(w, 0, nibble), masked(w, 4, nibble)
-			for b := range 4 {
-				u.storeScale(scaled(scales, 8*b, low, d), 4*i+b)
-				u.storeMin(scaled(mins, 8*b, low, dmin), 4*i+b)
-			}
-		}
+		u.storeScalesQ2_K()
 		for part := range 4 { // 16 elements of each of four rows of 32
 			codes := u.codes(16 + 16*part)
 			for row := range 4 {
@@ -103,11 +92,27 @@ func unpackQ2_K(u *unpacker) func() {
 	}
 }
 
+func (u *unpacker) storeScalesQ2_K() {
+	nibble, low, sign := constant(nibbleMask), constant(0xff), constant(1<<31)
+	d, dmin := v.reg(), v.reg()
+	head := u.word(80)
+	v.widen(head, d)
+	VPSRLD(Imm(16), head, dmin)
+	v.widen(dmin, dmin)
+	v.xor(sign, dmin, dmin)
+	for i, w := range u.columns(0) {
+		scales, mins := masked(w, 0, nibble), masked(w, 4, nibble)
+		for b := range 4 {
+			u.storeScale(scaled(scales, 8*b, low, d), 4*i+b)
+			u.storeMin(scaled(mins, 8*b, low, dmin), 4*i+b)
+		}
+	}
+}
+
 func unpackQ3_K(u *unpacker) func() {
 	pair, bit := constant(0x03030303), constant(0x04040404)
-	nibble, low, bias := constant(nibbleMask), constant(0xff), constant(32)
 	return func() {
-		u.scalesQ3_K(pair, nibble, low, bias)
+		u.storeScalesQ3_K()
 		for part := range 4 {
 			codes, high := u.codes(32+16*part), u.codes(part%2*16)
 			for row := range 4 {
@@ -121,9 +126,10 @@ func unpackQ3_K(u *unpacker) func() {
 	}
 }
 
-// scalesQ3_K stores the scales, from the last 16 bytes of the block: two bytes
-// of levels, then 12 of scales, then d.
-func (u *unpacker) scalesQ3_K(pair, nibble, low, bias Op) {
+// storeScalesQ3_K takes the last 16 bytes of the block: two bytes of levels,
+// then 12 of scales, then d.
+func (u *unpacker) storeScalesQ3_K() {
+	pair, nibble, low, bias := constant(0x03030303), constant(nibbleMask), constant(0xff), constant(32)
 	end := u.columns(94)
 	d := v.reg()
 	VPSRLD(Imm(16), end[3], d)
@@ -153,13 +159,7 @@ func (u *unpacker) scalesQ3_K(pair, nibble, low, bias Op) {
 func unpackQ6_K(u *unpacker) func() {
 	nibble, top := constant(nibbleMask), constant(0x30303030)
 	return func() {
-		d := v.reg()
-		v.halves(u.offset(208), d)
-		for i, w := range u.columns(192) {
-			for b := range 4 {
-				u.storeScale(scaledSigned(w, 8*b, d), 4*i+b)
-			}
-		}
+		u.storeScalesQ6_K()
 		for part := range 4 { // 16 elements of each of four rows of 32
 			half, odd := part/2, part%2
 			var nibbles [4]VecVirtual
@@ -174,6 +174,18 @@ func unpackQ6_K(u *unpacker) func() {
 					u.storeLevels(r, 128*half+32*row+16*odd+4*j)
 				}
 			}
+		}
+	}
+}
+
+func (u *unpacker) storeScalesQ6_K() {
+	d := v.reg()
+	word := u.word(206) // not beyond the block
+	VPSRLD(Imm(16), word, word)
+	v.widen(word, d)
+	for i, w := range u.columns(192) {
+		for b := range 4 {
+			u.storeScale(scaledSigned(w, 8*b, d), 4*i+b)
 		}
 	}
 }

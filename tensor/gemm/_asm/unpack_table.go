@@ -30,22 +30,26 @@ func unpackIQ4_NL(u *unpacker) func() {
 
 func unpackIQ4_XS(u *unpacker) func() {
 	nibble, levels := constant(nibbleMask), levels("iq4Levels", iq4Levels)
-	low, top, bias := constant(15), constant(0x30), constant(32)
 	return func() {
-		head := u.columns(0)
-		d := v.reg()
-		v.widen(head[0], d)
-		for g := range 8 {
-			q, high := masked(head[1], 4*g, low), masked(head[0], 16+2*g-4, top)
-			v.or(high, q, q)
-			VPSUBD(inRegister(bias), q, q)
-			VCVTDQ2PS(q, q)
-			VMULPS(d, q, q)
-			u.storeScale(q, g)
-		}
+		u.storeScalesIQ4_XS()
 		for g := range 8 {
 			u.storeTable(u.codes(8+16*g), nibble, levels, 32*g, 32*g+16)
 		}
+	}
+}
+
+func (u *unpacker) storeScalesIQ4_XS() {
+	low, top, bias := constant(15), constant(0x30), constant(32)
+	head := u.columns(0)
+	d := v.reg()
+	v.widen(head[0], d)
+	for g := range 8 {
+		q, high := masked(head[1], 4*g, low), masked(head[0], 16+2*g-4, top)
+		v.or(high, q, q)
+		VPSUBD(inRegister(bias), q, q)
+		VCVTDQ2PS(q, q)
+		VMULPS(d, q, q)
+		u.storeScale(q, g)
 	}
 }
 

@@ -1,0 +1,406 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// A product of one column or two, as in decoding, on AVX-512 with VBMI and GFNI.
+//
+// Vectors hold levels of one row, a quarter of 16 bytes for each of four
+// groups. The products of a quarter are summed in its four 32-bit lanes, so
+// four rows make 16 sums of four; a tree of additions turns four such vectors
+// into one, and an exchange of quarters turns four of these into one vector
+// for each group, with a lane for each row:
+//
+//	row 0       g0 g0 g0 g0 | g1 g1 g1 g1 | g2 g2 g2 g2 | g3 g3 g3 g3
+//	rows 0-3    g0, rows 0-3 | g1, rows 0-3 | g2, rows 0-3 | g3, rows 0-3
+//	group 0     rows 0-3     | rows 4-7     | rows 8-11    | rows 12-15
+//
+// A row is read in runs of 64 bytes, wherever its blocks begin.
+
+type quadType struct {
+	name string
+	form
+	bytes, visits int
+	body          func(*quads) func()
+}
+
+// quads generates the function of one type that multiplies 256 elements of
+// each of 16 rows at a time.
+type quads struct {
+	u       *unpacker
+	x       []GPVirtual  // of each column
+	ahead   []GPVirtual  // where every fourth row is read later
+	acc     []VecVirtual // likewise
+	zero    VecVirtual
+	lanes   [4]OpmaskVirtual // of each quarter but the first
+	visits  int              // how many times a turn looks at a row
+	visited [16]int
+}
+
+// quadTypes lists the types. bytes are those of 256 elements; visits is how
+// many times a row is looked at.
+var quadTypes = []quadType{
+	{"Q4_0", form{32, 15, false}, 144, 2, quadsQ4_0},
+	{"Q4_1", form{32, 15, true}, 160, 2, quadsQ4_1},
+	{"Q8_0", form{32, 255, false}, 272, 2, quadsQ8_0},
+	{"Q2_K", form{16, 15, true}, 84, 4, quadsQ2_K},
+	{"Q3_K", form{16, 15, false}, 110, 4, quadsQ3_K},
+	{"Q4_K", form{32, 15, true}, 144, 2, quadsQ4_K},
+	{"Q5_K", form{32, 31, true}, 176, 2, quadsQ5_K},
+	{"Q6_K", form{16, 63, false}, 210, 4, quadsQ6_K},
+	{"IQ4_NL", form{32, 255, false}, 144, 2, quadsIQ4_NL},
+	{"IQ4_XS", form{32, 255, false}, 136, 2, quadsIQ4_XS},
+}
+
+// hasQuads reports whether the instruction set has that function for a type.
+func hasQuads(name string) bool {
+	return v.rows() == tileRows && slices.ContainsFunc(quadTypes, func(t quadType) bool { return t.name == name })
+}
+
+// quadDots generates them all, for one column and for two.
+func quadDots() {
+	for _, t := range quadTypes {
+		fmt.Fprintf(&tables.quads, "\ttensor.%s: {", t.name)
+		for n := 1; n <= 2; n++ {
+			name := fmt.Sprintf("DotQuads%sx%d", t.name, n)
+			quadDot(name, n, t)
+			fmt.Fprintf(&tables.quads, "%s%s, ", v.name(), name)
+		}
+		fmt.Fprintf(&tables.quads, "},\n")
+	}
+}
+
+func quadDot(name string, n int, t quadType) {
+	function(name, "tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int",
+		"multiplies 16 rows with few columns: see dotFunc.")
+	u := newUnpacker(t.form, 256, t.bytes)
+	q := &quads{u: u, zero: v.reg(), visits: t.visits}
+	v.zero(q.zero)
+	for range n {
+		q.acc = append(q.acc, v.reg())
+		v.zero(q.acc[len(q.acc)-1])
+	}
+	for l := 1; l < 4; l++ {
+		q.lanes[l] = K()
+		bits := GP32()
+		MOVL(U32(15<<(4*l)), bits)
+		KMOVW(bits, q.lanes[l])
+	}
+	body := t.body(q)
+	w := Load(Param("w").Base(), GP64())
+	q.lookAhead(w.(GPVirtual))
+	q.x = columnPointers("x", 0, n)
+	u.loop(func() {
+		q.visited = [16]int{}
+		q.turnAhead()
+		body()
+		for _, x := range q.x {
+			ADDQ(U32(256/32*u.blockBytes()), x)
+		}
+		for _, p := range q.ahead {
+			ADDQ(U32(t.bytes), p)
+		}
+	}, func() {})
+	dst := Load(Param("dst").Base(), GP64())
+	for c, acc := range q.acc {
+		VMOVUPS(acc, Mem{Base: dst, Disp: 4 * tileRows * c})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// aheadBytes of each row are on their way: what a core reads while memory
+// answers, and together less than its nearest cache.
+const aheadBytes = 768
+
+// turnsAhead is how many turns before they are needed rows are fetched.
+func (q *quads) turnsAhead() int { return (aheadBytes + q.u.bytes - 1) / q.u.bytes }
+
+// lookAhead points ahead at what comes a few turns later.
+func (q *quads) lookAhead(w GPVirtual) {
+	distance, turns := GP64(), GP64()
+	MOVQ(U32(q.turnsAhead()), distance)
+	Load(Param("blocks"), turns)
+	CMPQ(turns, distance)
+	CMOVQLT(turns, distance)
+	IMUL3Q(U32(q.u.bytes), distance, distance)
+	for i := range 4 {
+		p := GP64()
+		if i == 0 {
+			LEAQ(Mem{Base: w, Index: distance, Scale: 1}, p)
+		} else {
+			LEAQ(Mem{Base: q.ahead[i-1], Index: q.u.stride, Scale: 4}, p)
+		}
+		q.ahead = append(q.ahead, p)
+	}
+	CMPQ(turns, Imm(uint64(q.turnsAhead())))
+	JGE(LabelRef("long"))
+	q.nextRows()
+	Label("long")
+}
+
+// turnAhead goes on with the beginning of the next rows when the ends of these are fetched.
+func (q *quads) turnAhead() {
+	CMPQ(q.u.blocks, Imm(uint64(q.turnsAhead())))
+	JNE(LabelRef("within"))
+	q.nextRows()
+	Label("within")
+}
+
+// nextRows moves ahead from the end of the rows to the beginning of the next.
+func (q *quads) nextRows() {
+	d := GP64()
+	Load(Param("blocks"), d)
+	IMUL3Q(U32(q.u.bytes), d, d)
+	NEGQ(d)
+	ahead, err := Param("ahead").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	ADDQ(ahead.Addr, d)
+	for _, p := range q.ahead {
+		ADDQ(d, p)
+	}
+}
+
+// row loads 64 bytes of a row, and fetches what is due of it.
+func (q *quads) row(r, offset int) VecVirtual {
+	q.fetch(r)
+	z := v.reg()
+	v.load(q.u.at(r, offset), z)
+	return z
+}
+
+// fetch fetches the part of a row's later bytes that a look at it stands for.
+func (q *quads) fetch(r int) {
+	lines := (q.u.bytes + 63) / 64
+	from := lines * q.visited[r] / q.visits
+	q.visited[r]++
+	for line := from; line < lines*q.visited[r]/q.visits; line++ {
+		m := q.u.at(r, 64*line)
+		m.Base = q.ahead[r/4]
+		PREFETCHT0(m)
+	}
+}
+
+// activations returns, for each column, the activations that multiply levels:
+// in each quarter 16 from the elements that are listed.
+func (q *quads) activations(k [4]int) (columns []VecVirtual) {
+	for _, x := range q.x {
+		z := v.reg()
+		for l, k := range k {
+			m := Mem{Base: x, Disp: k/32*q.u.blockBytes() + k%32}
+			if l == 0 {
+				VBROADCASTI32X4(m, z)
+			} else {
+				VBROADCASTI32X4(m, q.lanes[l], z)
+			}
+		}
+		columns = append(columns, z)
+	}
+	return columns
+}
+
+// multiply returns, for each column, the sums of products of four groups, a
+// lane for each row. row generates the levels of one row: a vector for each
+// list of elements, as those for activations.
+func (q *quads) multiply(elements [][4]int, row func(r int) []VecVirtual) (columns [][4]VecVirtual) {
+	columns = make([][4]VecVirtual, len(q.x))
+	x := make([][]VecVirtual, len(elements))
+	for h, k := range elements {
+		x[h] = q.activations(k)
+	}
+	for j := range 4 {
+		sums := make([][4]VecVirtual, len(columns))
+		for i := range 4 {
+			levels := row(4*j + i)
+			for c := range columns {
+				sums[c][i] = v.reg()
+				VMOVDQA32(q.zero, sums[c][i])
+				for h, u := range levels {
+					VPDPBUSD(x[h][c], u, sums[c][i])
+				}
+			}
+		}
+		for c := range columns {
+			columns[c][j] = tree(sums[c])
+		}
+	}
+	for c := range columns {
+		columns[c] = exchange(columns[c])
+	}
+	return columns
+}
+
+// tree adds up the four lanes of each quarter: lane i of a quarter of the
+// result is that of vector i.
+func tree(sums [4]VecVirtual) VecVirtual {
+	var t [2]VecVirtual
+	for i := range t {
+		t[i] = v.reg()
+		high := v.reg()
+		VPUNPCKLDQ(sums[2*i+1], sums[2*i], t[i])
+		VPUNPCKHDQ(sums[2*i+1], sums[2*i], high)
+		VPADDD(high, t[i], t[i])
+	}
+	high := v.reg()
+	VPUNPCKHQDQ(t[1], t[0], high)
+	VPUNPCKLQDQ(t[1], t[0], t[0])
+	VPADDD(high, t[0], t[0])
+	return t[0]
+}
+
+// exchange makes quarter i of vector j quarter j of vector i.
+func exchange(a [4]VecVirtual) (b [4]VecVirtual) {
+	var halves [4]VecVirtual
+	for i := range halves {
+		halves[i], b[i] = v.reg(), v.reg()
+		VSHUFI32X4(Imm([]uint64{0x44, 0xee}[i/2]), a[2*(i%2)+1], a[2*(i%2)], halves[i])
+	}
+	for i := range b {
+		VSHUFI32X4(Imm([]uint64{0x88, 0xdd}[i%2]), halves[i/2*2+1], halves[i/2*2], b[i])
+	}
+	return b
+}
+
+// accumulate adds the sums of group g, times its scales, to the results, and
+// its minimums. They are memory of the tile or registers.
+func (q *quads) accumulate(g int, columns [][4]VecVirtual, quarter int, scale, min Op) {
+	for c, x := range q.x {
+		at := g * q.u.group / 32 * q.u.blockBytes()
+		correction := Mem{Base: x, Disp: at + 36 + 4*(g%(32/q.u.group))}
+		sums, t := columns[c][quarter], v.reg()
+		if !q.u.min {
+			VPADDD_BCST(correction, sums, sums)
+		}
+		VCVTDQ2PS(sums, sums)
+		VBROADCASTSS(Mem{Base: x, Disp: at + 32}, t)
+		VMULPS(scale, t, t)
+		VFMADD231PS(t, sums, q.acc[c])
+		if q.u.min {
+			VBROADCASTSS(correction, t)
+			VFMADD231PS(min, t, q.acc[c])
+		}
+	}
+}
+
+// stored is accumulate with the scale and the minimum that the unpacker has stored.
+func (q *quads) stored(g int, columns [][4]VecVirtual, quarter int) {
+	m := Mem{Base: q.u.tile, Disp: g*q.u.groupBytes() + 16*q.u.group}
+	q.accumulate(g, columns, quarter, m, Mem{Base: m.Base, Disp: m.Disp + 64})
+}
+
+// halves are two bytes of four blocks of each row: a word for each row and, in
+// each quarter, a block, for rows 0 to 7 and 8 to 15.
+type halves [2]VecVirtual
+
+// add takes those of one row, which index finds in z: they fill each quarter.
+func (h *halves) add(q *quads, r int, z, index VecVirtual) {
+	VPSHUFB(index, z, h.word(q, r), h[r/8])
+}
+
+// addFar is add for blocks beyond the reach of one run of 64 bytes: index finds
+// them in z and m.
+func (h *halves) addFar(q *quads, r int, z VecVirtual, m Mem, index VecVirtual) {
+	t := v.reg()
+	VMOVDQA64(z, t)
+	VPERMT2B(m, index, t)
+	VMOVDQU8(t, h.word(q, r), h[r/8])
+}
+
+// word returns the mask of bytes of row r.
+func (h *halves) word(q *quads, r int) OpmaskVirtual {
+	if r%8 == 0 {
+		h[r/8] = v.reg()
+		VMOVDQA64(q.zero, h[r/8])
+	}
+	k := K()
+	KMOVQ(wordMasks().Offset(8*(r%8)), k)
+	return k
+}
+
+// wordMasks select, as bytes, word r of each quarter.
+func wordMasks() Mem {
+	const name = "wordMasks"
+	if m, ok := data[name]; ok {
+		return m
+	}
+	m := GLOBL(name, attr.RODATA|attr.NOPTR)
+	for r := range 8 {
+		DATA(8*r, U64(0x0003000300030003<<(2*r)))
+	}
+	data[name] = m
+	return m
+}
+
+// floats returns those of block l, as float32, a lane for each row.
+func (h *halves) floats(l int) VecVirtual {
+	var words [64]uint8
+	for i := range 4 {
+		quad := []int{2 * l, 2*l + 1, 8 + 2*l, 8 + 2*l + 1}[i]
+		words[8*i] = uint8(quad)
+	}
+	z := v.reg()
+	v.load(dataBytes(fmt.Sprintf("quarter%d", l), words), z)
+	VPERMI2Q(h[1], h[0], z)
+	f := v.reg()
+	VCVTPH2PS(z.AsY(), f)
+	return f
+}
+
+// dataBytes returns 64 bytes of read-only memory.
+func dataBytes(name string, b [64]uint8) Mem {
+	if m, ok := data[name]; ok {
+		return m
+	}
+	m := GLOBL(name, attr.RODATA|attr.NOPTR)
+	for i, b := range b {
+		DATA(i, U8(b))
+	}
+	data[name] = m
+	return m
+}
+
+// matrix returns one for affine, which moves bits of each byte; the others
+// become zero. The four quarters may differ.
+func matrix(quarters [4]bitMoves) VecVirtual {
+	name := "affine"
+	var matrices [64]uint8
+	for l, moves := range quarters {
+		for _, m := range moves {
+			name += fmt.Sprintf("_%d%d%d", l, m.from, m.to)
+			matrices[16*l+7-m.to] = 1 << m.from
+			matrices[16*l+15-m.to] = 1 << m.from
+		}
+	}
+	m := v.reg()
+	v.load(dataBytes(name, matrices), m)
+	return m
+}
+
+// affine multiplies each byte of src with a matrix.
+func affine(src, matrix VecVirtual) VecVirtual {
+	r := v.reg()
+	VGF2P8AFFINEQB(Imm(0), matrix, src, r)
+	return r
+}
+
+type bitMoves []struct{ from, to int }
+
+// field moves n bits.
+func field(n, from, to int) (moves bitMoves) {
+	for i := range n {
+		moves = append(moves, struct{ from, to int }{from + i, to + i})
+	}
+	return moves
+}
+
+// all are the same for each quarter.
+func all(m bitMoves) [4]bitMoves { return [4]bitMoves{m, m, m, m} }
