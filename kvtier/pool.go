@@ -64,6 +64,7 @@ type Pool struct {
 	io     *workers
 	stage  *stage
 	dirty  []*block // full blocks that the disk does not have yet
+	why    error    // a block had to stay hot in this pass
 
 	attended, read int64
 }
@@ -188,6 +189,7 @@ func (p *Pool) Stats() Stats {
 // Begin begins a pass that extends the given sequences.
 func (p *Pool) Begin(seqs []*Sequence) {
 	p.policy.Begin()
+	p.why = nil
 	p.collect()
 	for _, s := range seqs {
 		for _, b := range s.blocks {
@@ -205,7 +207,6 @@ func (p *Pool) HotBlocks() int { return p.hot.capacity }
 
 // hotSlot takes a slot of the hot tier, which some block may have to leave.
 func (p *Pool) hotSlot() (memory, error) {
-	var why error
 	for {
 		m, ok, err := p.hot.take(p.dev)
 		if ok || err != nil {
@@ -214,10 +215,10 @@ func (p *Pool) hotSlot() (memory, error) {
 		v := p.policy.Victim(policy.Hot)
 		if v == nil {
 			err := fmt.Errorf("%w: all %d hot blocks of %v are in use", ErrFull, p.hot.capacity, units.Size(p.hot.size))
-			return m, errors.Join(err, why)
+			return m, errors.Join(err, p.why)
 		}
 		if err := p.demote(v.Owner.(*block)); err != nil {
-			why = err
+			p.why = err
 			p.policy.Pin(v) // it stays, for this pass
 		}
 	}
