@@ -24,6 +24,7 @@ type block struct {
 	writing     bool // a copy is on its way to the disk
 	writeErr    error
 	loading     bool // it is on its way to hot memory
+	streamed    bool // a pass has used it since it was last hot
 }
 
 // isHot reports whether the block is in the device's memory.

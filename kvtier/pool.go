@@ -350,7 +350,9 @@ func (p *Pool) inPlace(b *block) (s compute.Span, ok bool) {
 }
 
 // Promote brings blocks of the given sequences to hot memory that is free, or
-// that blocks of idle sequences take.
+// that blocks of idle sequences take: those that have been streamed before. So
+// the first token after a text is resumed waits for the disk alone, and what
+// is used once does not drive out what is used again.
 func (p *Pool) Promote(ctx context.Context, seqs []*Sequence) error {
 	if p.sizes.WarmBlocks == 0 && p.stage == nil {
 		return nil
@@ -359,7 +361,7 @@ func (p *Pool) Promote(ctx context.Context, seqs []*Sequence) error {
 	err := func() error {
 		for _, s := range seqs {
 			for _, b := range s.blocks {
-				if b.isHot() || b.loading || b.warm == nil && b.cold == nil {
+				if b.isHot() || b.loading || !b.streamed {
 					continue
 				}
 				if p.hot.left() == 0 {
@@ -439,6 +441,7 @@ func (p *Pool) finish(ctx context.Context, loads []load) error {
 		}
 		p.enterHot(l.b, l.m)
 		p.leaveWarm(l.b)
+		l.b.streamed = false
 		p.trace(policy.Move, l.b, p.geo.BlockBytes(), from, policy.Hot, policy.Resume)
 	}
 	return errors.Join(append(errs, ctx.Err())...)

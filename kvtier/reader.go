@@ -176,6 +176,7 @@ func (r *Reader) take(l Layer) (compute.Span, error) {
 	case <-r.ctx.Done():
 		return compute.Span{}, r.ctx.Err()
 	}
+	slot.b.streamed = true
 	from := policy.Warm
 	if slot.bytes > 0 {
 		from = policy.Cold

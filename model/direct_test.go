@@ -47,18 +47,26 @@ type tiny struct {
 
 // newTiny is a model with the tensors of Llama; make changes it from there.
 func (d direct) newTiny() *tiny {
-	m := &tiny{
-		arch: d.arch(), width: 64, heads: 4, kvHeads: 2, dim: 16, layers: 4, hidden: 96, vocab: 288, eps: 1e-5, base: 500,
-		keys: map[string]gguf.Value{}, shapes: map[string][]int64{}, weights: map[string][]float32{},
-	}
+	m := &tiny{arch: d.arch(), width: 64, heads: 4, kvHeads: 2, dim: 16, layers: 4, hidden: 96, vocab: 288, eps: 1e-5, base: 500}
+	m.likeLlama(256)
+	d.make(m)
+	m.set("block_count", m.layers)
+	m.fill()
+	return m
+}
+
+// likeLlama gives a model the keys and tensors of Llama.
+func (m *tiny) likeLlama(context int) {
+	m.keys, m.shapes, m.weights = map[string]gguf.Value{}, map[string][]int64{}, map[string][]float32{}
 	m.set("vocab_size", m.vocab)
-	m.set("context_length", 256)
+	m.set("context_length", context)
 	m.set("embedding_length", m.width)
 	m.set("feed_forward_length", m.hidden)
 	m.set("attention.head_count", m.heads)
 	m.set("attention.head_count_kv", m.kvHeads)
 	m.set("attention.layer_norm_rms_epsilon", m.eps)
 	m.set("rope.freq_base", m.base)
+	m.set("block_count", m.layers)
 	m.matrix("token_embd", m.vocab, m.width)
 	m.matrix("output", m.vocab, m.width)
 	m.vector("output_norm.weight", m.width)
@@ -73,10 +81,6 @@ func (d direct) newTiny() *tiny {
 		m.matrix(at+"ffn_up", m.hidden, m.width)
 		m.matrix(at+"ffn_down", m.width, m.hidden)
 	})
-	d.make(m)
-	m.set("block_count", m.layers)
-	m.fill()
-	return m
 }
 
 func (m *tiny) eachLayer(do func(i int, at string)) {

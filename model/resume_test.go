@@ -1,0 +1,202 @@
+//go:build scale
+
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gorun/internal/pageio"
+	"gorun/kvtier"
+)
+
+// resumeModel has 20 KiB of KV a token.
+func resumeModel(t *testing.T, context int) string {
+	m := &tiny{arch: "llama", width: 512, heads: 4, kvHeads: 4, dim: 128, layers: 10, hidden: 256, vocab: 288, eps: 1e-5, base: 1e6}
+	m.likeLlama(context)
+	m.fill()
+	return m.write(t)
+}
+
+func resumeTokens(n int) []int32 {
+	tokens := make([]int32, n)
+	for i := range tokens {
+		tokens[i] = int32((i*7919 + i/288) % 288)
+	}
+	return tokens
+}
+
+// fillWithNoise extends a sequence by keys and values that nobody computed.
+func fillWithNoise(t *testing.T, m *Model, seq *kvtier.Sequence, tokens []int32) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 1))
+	noise := make([]byte, 1<<20)
+	for i := range noise {
+		noise[i] = byte(r.Uint32()) &^ 0x40 // no infinite halves
+	}
+	for len(tokens) > 0 {
+		n := min(len(tokens), m.plan.Options.Batch, seq.Room(m.pool.HotBlocks()))
+		m.pool.Begin([]*kvtier.Sequence{seq})
+		if err := seq.Reserve(n); err != nil {
+			t.Fatal(err)
+		}
+		for i := range m.plan.Geometry.Layers {
+			run := seq.Run(i, 0, n)
+			for j := (run.Pos/m.plan.Geometry.BlockTokens - run.FirstBlock); j < len(run.Pages); j++ {
+				at := r.IntN(len(noise) - int(run.Pages[j].N))
+				m.decoder.stream.Write(run.Pages[j], noise[at:at+int(run.Pages[j].N)])
+			}
+		}
+		if err := m.decoder.stream.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		seq.Advance(tokens[:n])
+		tokens = tokens[n:]
+	}
+}
+
+// TestResume goes on from 100,000 tokens in a new process, and compares the
+// time to the first token with that to read the same bytes.
+//
+//	go test -tags scale -run TestResume -v ./model
+func TestResume(t *testing.T) {
+	const n = 100000
+	if dir := os.Getenv("GORUN_RESUME_DIR"); dir != "" {
+		resumeOnce(t, dir, n)
+		return
+	}
+	path, dir := resumeModel(t, n+1024), filepath.Join(t.TempDir(), "kv")
+	m, err := Open(context.Background(), path, Options{KVHot: 256 << 20, KVCold: &Cold{Dir: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := m.NewSequence()
+	tokens := resumeTokens(n + 1)
+	fillWithNoise(t, m, seq, tokens[:n])
+	if err := seq.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	if files, err = filepath.Glob(filepath.Join(dir, "*", "*", "blocks.data")); err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	info, err := os.Stat(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d MiB of KV", info.Size()>>20)
+	var ratios []float64
+	for range 5 {
+		read := readAll(t, files[0], info.Size())
+		c := exec.Command(os.Args[0], "-test.run=TestResume$", "-test.v")
+		out := filepath.Join(t.TempDir(), "result")
+		c.Env = append(os.Environ(), "GORUN_RESUME_DIR="+dir, "GORUN_RESUME_MODEL="+path, "GORUN_RESUME_OUT="+out)
+		if text, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		text, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r resumed
+		if err := json.Unmarshal(text, &r); err != nil || r.Tokens < n-256 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		again := readAll(t, files[0], info.Size())
+		ratio := r.Seconds / ((read + again).Seconds() / 2)
+		t.Logf("first token after %.2f s (%d tokens known); reading takes %.2f and %.2f s: %.2f", r.Seconds, r.Tokens, read.Seconds(), again.Seconds(), ratio)
+		ratios = append(ratios, ratio)
+	}
+	slices.Sort(ratios)
+	t.Logf("median %.3f of %.3f", ratios[len(ratios)/2], ratios)
+}
+
+type resumed struct {
+	Seconds float64
+	Tokens  int
+}
+
+// resumeOnce is the new process.
+func resumeOnce(t *testing.T, dir string, n int) {
+	begin := time.Now()
+	m, err := Open(context.Background(), os.Getenv("GORUN_RESUME_MODEL"), Options{KVCold: &Cold{Dir: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	opened := time.Since(begin)
+	seq := m.NewSequence()
+	tokens := resumeTokens(n + 1)
+	known, err := seq.Resume(context.Background(), tokens[:n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := time.Since(begin)
+	var r resumed
+	err = m.Forward(context.Background(), []Run{{seq, tokens[known:], LastLogits}}, func(int, int, []float32) error {
+		r = resumed{time.Since(begin).Seconds(), known}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("opened %.2f s, found %.2f s, first token %.2f s", opened.Seconds(), found.Seconds(), r.Seconds)
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(os.Getenv("GORUN_RESUME_OUT"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readAll reads a file around the page cache, 8 pieces of 1 MiB at a time.
+func readAll(t *testing.T, path string, size int64) time.Duration {
+	t.Helper()
+	f, err := pageio.Open(path, pageio.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const piece = 1 << 20
+	begin := time.Now()
+	var all sync.WaitGroup
+	next := make(chan int64, 8)
+	errs := make([]error, 8)
+	for i := range 8 {
+		all.Go(func() {
+			mem, free, err := pageio.NewMemory(pageio.Room(piece))
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			defer free()
+			for off := range next {
+				if _, err := f.ReadPage(mem, off, min(piece, size-off)); err != nil {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	for off := int64(0); off < size; off += piece {
+		next <- off
+	}
+	close(next)
+	all.Wait()
+	if err := fmt.Sprint(errs); err != fmt.Sprint(make([]error, 8)) {
+		t.Fatal(err)
+	}
+	return time.Since(begin)
+}
