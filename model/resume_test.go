@@ -98,7 +98,7 @@ func TestResume(t *testing.T) {
 	}
 	t.Logf("%d MiB of KV", info.Size()>>20)
 	var ratios []float64
-	for range 5 {
+	for range 3 {
 		read := readAll(t, files[0], info.Size())
 		c := exec.Command(os.Args[0], "-test.run=TestResume$", "-test.v")
 		out := filepath.Join(t.TempDir(), "result")

@@ -33,6 +33,7 @@ bandwidth and float32 multiply-adds of all threads, is measured before and after
 Examples:
   gorun bench model.gguf -p 512 -n 128
   gorun bench model.gguf -p 0 -n 32 -d 0,8192 --kv f16 --json
+  gorun bench model.gguf -n 64 -d 4096 --kv all             every type of the KV cache: error and speed
   gorun bench --disk /var/lib/models`
 }
 
@@ -99,6 +100,9 @@ func (c *benchCommand) Run(s *streams, in *interrupts) (err error) {
 	}
 	if c.Ctx == 0 {
 		c.Ctx = slices.Max(depths) + max(slices.Max(prompts), slices.Max(gens)+1)
+	}
+	if c.KV == allTypes {
+		return c.qualities(s, in, depths[0], gens[0])
 	}
 	m, err := c.load(ctx, c.Model, s)
 	if err != nil {

@@ -151,3 +151,28 @@ func TestPlanOfTiers(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestQualityOfKVTypes(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("Dorothy lived in the midst of the great Kansas prairies, with Uncle Henry, who was a farmer. ", 12)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"perplexity", "--file", text, "-c", "128", "--kv", "all", "--json"},
+		{"bench", "-n", "2", "-d", "8", "-r", "1", "--kv", "all", "--json"},
+	} {
+		got := gorun("", args...)
+		var list []kvQuality
+		if err := json.Unmarshal([]byte(got.out), &list); err != nil || got.code != 0 || len(list) != len(kvTypes()) {
+			t.Fatalf("%v, %+v", err, got)
+		}
+		for i, q := range list {
+			if q.PerToken <= 0 || args[0] == "perplexity" && (q.Perplexity <= 1 || i > 0 && (q.Increase > 0.5 || q.Increase < -0.05)) || args[0] == "bench" && (q.TokensPerSecond <= 0 || q.Cosine < 0.93) {
+				t.Errorf("%+v", q)
+			}
+		}
+		if got := gorun("", args[:len(args)-1]...); got.code != 0 || !strings.Contains(got.out, "turbo2") {
+			t.Errorf("%+v", got)
+		}
+	}
+}

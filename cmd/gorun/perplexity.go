@@ -26,7 +26,8 @@ With --kl the text comes from the base file, and --file is not read.
 
 Examples:
   gorun perplexity model-f16.gguf --file wiki.txt -c 512 --kl-base f16.logits
-  gorun perplexity model-q4.gguf --file wiki.txt --kl-base f16.logits --kl`
+  gorun perplexity model-q4.gguf --file wiki.txt --kl-base f16.logits --kl
+  gorun perplexity model.gguf --file wiki.txt --kv all      every type of the KV cache in turn`
 }
 
 // perplexityReport is the JSON of a perplexity.
@@ -48,6 +49,12 @@ func (c *perplexityCommand) Run(s *streams, in *interrupts) (err error) {
 	}
 	if c.Chunk < 4 || c.Chunks < 0 {
 		return usagef("-c %d --chunks %d: want chunks of at least 4 tokens", c.Chunk, c.Chunks)
+	}
+	if c.KV == allTypes {
+		if c.Ctx == 0 {
+			c.Ctx = c.Chunk
+		}
+		return c.perplexities(s, in)
 	}
 	ctx, done := in.context()
 	defer done()

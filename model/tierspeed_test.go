@@ -1,0 +1,164 @@
+//go:build scale
+
+package model
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"gorun/internal/pageio"
+	"gorun/kvtier"
+)
+
+// feedAll extends a sequence, step tokens in a call.
+func feedAll(t *testing.T, m *Model, seq *kvtier.Sequence, tokens []int32, step int) {
+	t.Helper()
+	for len(tokens) > 0 {
+		n := min(step, len(tokens))
+		err := m.Forward(context.Background(), []Run{{seq, tokens[:n], LastLogits}}, func(int, int, []float32) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens = tokens[n:]
+	}
+}
+
+// TestTierOverhead compares a model whose KV cache is all hot with one that
+// has a cold tier below, in pairs.
+//
+//	go test -tags scale -run TestTierOverhead -v ./model
+func TestTierOverhead(t *testing.T) {
+	const pairs = 11
+	path := resumeModel(t, 4096)
+	open := func(cold *Cold) *Model {
+		m, err := Open(context.Background(), path, Options{KVCold: cold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	plain, tiered := open(nil), open(&Cold{Dir: filepath.Join(t.TempDir(), "kv"), Bytes: 1 << 30})
+	defer plain.Close()
+	defer tiered.Close()
+	for _, c := range []struct {
+		name         string
+		tokens, step int
+	}{{"prefill", 2048, 512}, {"decode", 200, 1}} {
+		var ratios []float64
+		for pair := range pairs + 1 { // the first warms up
+			var took [2]time.Duration
+			for i := range 2 {
+				which := (i + pair) % 2
+				m := []*Model{plain, tiered}[which]
+				seq := m.NewSequence()
+				tokens := resumeTokens(256 + c.tokens)
+				tokens[0] = int32(pair) // nothing is known of it
+				feedAll(t, m, seq, tokens[:256], 256)
+				begin := time.Now()
+				feedAll(t, m, seq, tokens[256:], c.step)
+				took[which] = time.Since(begin)
+				seq.Free()
+				if err := m.Pool().Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if pair > 0 {
+				ratios = append(ratios, took[0].Seconds()/took[1].Seconds())
+			}
+		}
+		slices.Sort(ratios)
+		t.Logf("%s: with a cold tier %.3f of the speed without, median of %d pairs (%.3f to %.3f)", c.name, ratios[len(ratios)/2], pairs, ratios[0], ratios[len(ratios)-1])
+	}
+}
+
+// TestStreaming decodes a text that is nearly all on disk, and reads the same
+// file plainly, in turns of a second.
+//
+//	go test -tags scale -run TestStreaming -v ./model
+func TestStreaming(t *testing.T) {
+	const n = 40000
+	path, dir := resumeModel(t, n+2048), filepath.Join(t.TempDir(), "kv")
+	m, err := Open(context.Background(), path, Options{KVHot: 32 << 20, KVCold: &Cold{Dir: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	seq := m.NewSequence()
+	fillWithNoise(t, m, seq, resumeTokens(n))
+	if err := m.Pool().Flush(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "blocks.data"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	f, err := pageio.Open(files[0], pageio.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	q := pageio.NewQueue(pageio.Depth)
+	defer q.Close()
+	const piece = 1 << 20
+	var mems [pageio.Depth][]byte
+	for i := range mems {
+		mem, free, err := pageio.NewMemory(pageio.Room(piece))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer free()
+		mems[i] = mem
+	}
+	var at int64
+	plainSlice := func() float64 {
+		begin, done, bytes, busy := time.Now(), make(chan int, pageio.Depth), int64(0), 0
+		ask := func(i int) {
+			if at+piece > f.Size() {
+				at = 0
+			}
+			q.Read(context.Background(), pageio.Request{File: f, Off: at, N: piece, Mem: mems[i], Done: func(_ []byte, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				done <- i
+			}})
+			at += piece
+			busy++
+		}
+		for i := range mems {
+			ask(i)
+		}
+		for busy > 0 {
+			i := <-done
+			busy--
+			bytes += piece
+			if time.Since(begin) < time.Second {
+				ask(i)
+			}
+		}
+		return float64(bytes) / time.Since(begin).Seconds()
+	}
+	streamSlice := func() float64 {
+		begin, before := time.Now(), m.Pool().Stats().Attended
+		for time.Since(begin) < time.Second {
+			feedAll(t, m, seq, []int32{5}, 1)
+		}
+		return float64(m.Pool().Stats().Attended-before) / time.Since(begin).Seconds()
+	}
+	var ratios, speeds []float64
+	for range 10 {
+		a, s, b := plainSlice(), streamSlice(), plainSlice()
+		ratios, speeds = append(ratios, s/((a+b)/2)), append(speeds, s/(1<<30))
+	}
+	slices.Sort(ratios)
+	slices.Sort(speeds)
+	s := m.Pool().Stats()
+	t.Logf("streaming %.2f GiB/s, %.3f of plain reading, median of 10 (%.3f to %.3f)", speeds[5], ratios[5], ratios[0], ratios[9])
+	t.Logf("%.4f bytes read for each byte attended", float64(s.Read)/float64(s.Attended))
+	if s.Read > s.Attended*105/100 {
+		t.Error("more than 1.05")
+	}
+}
