@@ -29,8 +29,6 @@ type agents struct {
 	dir    string
 	store  *store.Store
 	conv   []*Sequence
-	copies bool
-	full   int // steps that found no room
 }
 
 // markOf is the byte at the last of these positions.
