@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 
 	"gorun/hipdyn/hipemu/rdna/isa"
 )
@@ -311,6 +312,10 @@ func (w *wave) globalAccess(st *step, addr *[lanes]uint64) {
 		w.scratchAccess(st, &w.local)
 		return
 	}
+	if raceEnabled {
+		takeTurn()
+		defer leaveTurn()
+	}
 	w.countSegments(addr, exec, uint64(a.size))
 	size := uint64(a.size)
 	switch {
@@ -415,10 +420,12 @@ func (w *wave) countSegments(addr *[lanes]uint64, exec uint32, size uint64) {
 	w.n.GlobalSegments += uint64(len(w.touched))
 }
 
+// atomicLocks keep atomic operations of work-groups on the same memory apart.
+var atomicLocks [64]sync.Mutex
+
 func (w *wave) globalAtomic(st *step, addr *[lanes]uint64) {
 	a := &st.mem
 	exec, size := w.exec(), uint64(a.size)
-	mem := w.group.launch.mem
 	res := &w.loaded
 	for m := exec; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -429,7 +436,7 @@ func (w *wave) globalAtomic(st *step, addr *[lanes]uint64) {
 		r := w.region(i, va, size, true)
 		w.checkDefined(i, r, va, size)
 		p := r.data[va-r.va:]
-		lock := &mem.locks[va/8%uint64(len(mem.locks))]
+		lock := &atomicLocks[va/8%uint64(len(atomicLocks))]
 		v := w.wide(a.data, i, a.size)
 		var cmp uint64
 		if a.compare {
@@ -565,6 +572,10 @@ func prepareScalarMemory(set *isa.Set, st *step) bool {
 			if records := uint64(w.scalar(in.Src[0] + 2)); offset+uint64(size) > records {
 				w.failf("buffer offset %d of %d bytes is beyond %d", offset, size, records)
 			}
+		}
+		if raceEnabled {
+			takeTurn()
+			defer leaveTurn()
 		}
 		va += offset
 		if size >= 4 {

@@ -38,7 +38,6 @@ type Memory struct {
 	table atomic.Pointer[[]*region] // by address; replaced as a whole
 	peers atomic.Pointer[[]*Memory]
 	freed []*region // the last ones
-	locks [64]sync.Mutex
 }
 
 // region is an allocation or a part of the host's memory.
