@@ -245,7 +245,7 @@ func TestDoubles(t *testing.T) {
 			}
 		}
 		r := rand.New(rand.NewPCG(9, 9))
-		for range 2000 {
+		for range 500 {
 			x, y = append(x, math.Float64frombits(r.Uint64())), append(y, math.Float64frombits(r.Uint64()))
 		}
 		n := len(x)
@@ -829,5 +829,27 @@ func TestMatrixProducts(t *testing.T) {
 		b.run("wmma_iu8", 1, 32, out, put(b, ia[:]), put(b, ib[:]))
 		n := get[int32](b, out, 256)
 		check("iu8", func(i int) float64 { return float64(n[i]) }, func(i, j, _ int) float64 { return float64(ia[i]) * float64(ib[j]) }, 0, 0)
+	}
+}
+
+// TestPoison: what registers hold at first does not show in what kernels give.
+func TestPoison(t *testing.T) {
+	for _, target := range isa.Targets {
+		var first []uint32
+		for _, poison := range []uint32{0, 1, 0xffffffff, 0x12345678} {
+			b := newBench(t, object(t, "kernels", target))
+			x, y := words(1, 500), words(2, 500)
+			out := room[uint32](b, 24*500)
+			if _, err := b.try("integers", LaunchConfig{Grid: [3]uint32{8}, Block: [3]uint32{64}, Poison: poison}, out, put(b, x), put(b, y), 500); err != nil {
+				t.Fatal(err)
+			}
+			got := get[uint32](b, out, 24*500)
+			if first == nil {
+				first = got
+			}
+			if !slices.Equal(first, got) {
+				t.Errorf("%s: registers that hold 0x%x at first change the result", target, poison)
+			}
+		}
 	}
 }

@@ -16,10 +16,7 @@ import (
 // TestPermuteVectors: every control of DPP16, with masks of rows and banks,
 // lanes that are off, and both ways to treat what is out of range.
 func TestPermuteVectors(t *testing.T) {
-	var controls []uint32
-	for _, q := range []uint32{0xe4, 0x1b, 0xb1, 0x4e, 0x00, 0xff, 0x39} {
-		controls = append(controls, q)
-	}
+	controls := []uint32{0xe4, 0x1b, 0xb1, 0x4e, 0x00, 0xff, 0x39}
 	for n := range uint32(16) {
 		if n > 0 {
 			controls = append(controls, 0x100|n, 0x110|n, 0x120|n)

@@ -86,6 +86,9 @@ var noSink = []string{"-mllvm", "-disable-machine-sink"}
 // TestObjects compiles the kernels of testdata and compares them with the
 // committed objects; with -update it writes those.
 func TestObjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles kernels for half a minute")
+	}
 	made := map[string][]byte{}
 	for _, target := range isa.Targets {
 		made["kernels."+target] = compile(t, "testdata/kernels.hip", target, noSink...)
@@ -152,7 +155,7 @@ func TestSweep(t *testing.T) {
 	}
 	maps.Copy(all, committed)
 	t.Logf("%d committed objects", len(all))
-	if _, err := exec.LookPath("clang++-19"); err == nil {
+	if _, err := exec.LookPath("clang++-19"); err == nil && !testing.Short() {
 		for _, target := range isa.Targets {
 			all["kernels.hip -O1 "+target] = compile(t, "testdata/kernels.hip", target, append(noSink, "-O1")...)
 		}

@@ -137,9 +137,6 @@ func sop2(o *isa.Op, d, s0, s1 uint32) uint32 {
 	return 0x80000000 | uint32(o.Code)<<23 | d<<16 | s1<<8 | s0
 }
 func sopc(o *isa.Op, s0, s1 uint32) uint32 { return 0xbf000000 | uint32(o.Code)<<16 | s1<<8 | s0 }
-func sopk(o *isa.Op, d, imm uint32) uint32 {
-	return 0xb0000000 | uint32(o.Code)<<23 | d<<16 | imm&0xffff
-}
 
 func ds(o *isa.Op, d, addr, data0, data1, offset uint32) []uint32 {
 	return []uint32{0xd8000000 | uint32(o.Code)<<18 | offset, addr | data0<<8 | data1<<16 | d<<24}

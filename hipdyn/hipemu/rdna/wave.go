@@ -58,13 +58,12 @@ type step struct {
 	maxV     int // highest vector register in use, -1 for none
 	maxS     int
 
-	src   [5]source
-	dst   dest
-	dual  *step
-	fn    laneFunc
-	sem   *vectorOp
-	mem   access
-	value uint64
+	src  [5]source
+	dst  dest
+	dual *step
+	fn   laneFunc
+	sem  *vectorOp
+	mem  access
 }
 
 // class is a class of instructions that is counted.

@@ -319,7 +319,7 @@ func (d *decoder) vop3(w uint32, plain, dpp Encoding) {
 	code := w >> 16 & 0x3ff
 	if plain == VOP3P {
 		code &= 0x7f
-		in.NegHi, in.OpSel, in.OpSelHi = uint8(w>>8&7), uint8(w>>11&7), uint8(w>>27&0)|uint8(w1>>27&3)|uint8(w>>14&1<<2)
+		in.NegHi, in.OpSel, in.OpSelHi = uint8(w>>8&7), uint8(w>>11&7), uint8(w1>>27&3)|uint8(w>>14&1<<2)
 	} else {
 		in.Abs, in.OpSel = uint8(w>>8&7), uint8(w>>11&15)
 		in.Omod = uint8(w1 >> 27 & 3)

@@ -165,7 +165,6 @@ func sample(s *Set, o *Op, r *rand.Rand) []byte {
 				field(1, 0)
 			}
 			words[1] &^= 1<<21 | 1<<22 | 0xfe<<8
-			words[1] |= words[1] & 0
 			if r.IntN(2) == 0 {
 				words[0] = words[0]&^0x7f | uint32(s.Null())
 			}
