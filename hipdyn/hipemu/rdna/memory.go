@@ -37,7 +37,7 @@ type Memory struct {
 	next  uint64
 	table atomic.Pointer[[]*region] // by address; replaced as a whole
 	peers atomic.Pointer[[]*Memory]
-	freed []*region // the last ones
+	freed []ghost // the last ones
 }
 
 // region is an allocation or a part of the host's memory.
@@ -50,6 +50,12 @@ type region struct {
 	readers bool // may not be written by kernels
 	module  *Module
 	freed   atomic.Bool
+}
+
+// ghost is what is remembered of a region that is no more.
+type ghost struct {
+	va, end uint64
+	text    string
 }
 
 func (r *region) end() uint64 { return r.va + uint64(len(r.data)) }
@@ -155,7 +161,7 @@ func (m *Memory) remove(r *region) {
 	}
 	m.table.Store(&t)
 	r.freed.Store(true)
-	m.freed = append(m.freed, r)
+	m.freed = append(m.freed, ghost{r.va, r.end(), r.String()})
 	if len(m.freed) > 64 {
 		m.freed = m.freed[1:]
 	}
@@ -177,8 +183,6 @@ func (m *Memory) Free(va uint64) error {
 	m.used -= rounded(int64(len(r.data)))
 	m.remove(r)
 	fill(r.data, poison)
-	// The record stays for messages, the bytes need not.
-	r.data = r.data[:len(r.data):len(r.data)]
 	return nil
 }
 
@@ -275,27 +279,32 @@ func (m *Memory) lookup(va, size uint64, write bool) (*region, error) {
 // fault explains an access that failed.
 func (m *Memory) fault(va, size uint64, write bool) error {
 	e := &AccessError{VA: va, Size: size, Write: write}
-	near := func(r *region, what string) {
+	near := func(g ghost) bool {
 		switch {
-		case va >= r.end() && va-r.end() < guard:
-			e.Near = fmt.Sprintf("%d bytes beyond the end of the %s%v", va-r.end(), what, r)
-		case va < r.va && r.va-va < guard/2:
-			e.Near = fmt.Sprintf("%d bytes before the %s%v", r.va-va, what, r)
-		case va >= r.va && va < r.end() && what != "":
-			e.Near = fmt.Sprintf("inside the %s%v", what, r)
-		case va >= r.va && va < r.end() && r.readers:
-			e.Near = fmt.Sprintf("inside the read-only %v", r)
-		case va >= r.va && va < r.end():
-			e.Near = fmt.Sprintf("ends %d bytes beyond the end of the %v", va+size-r.end(), r)
+		case va >= g.end && va-g.end < guard:
+			e.Near = fmt.Sprintf("%d bytes beyond the end of the %s", va-g.end, g.text)
+		case va < g.va && g.va-va < guard/2:
+			e.Near = fmt.Sprintf("%d bytes before the %s", g.va-va, g.text)
 		}
+		return va >= g.va && va < g.end
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.freed {
-		near(r, "freed ")
+	for _, g := range m.freed {
+		g.text = "freed " + g.text
+		if near(g) {
+			e.Near = "inside the " + g.text
+		}
 	}
 	for _, r := range *m.table.Load() {
-		near(r, "")
+		if !near(ghost{r.va, r.end(), r.String()}) {
+			continue
+		}
+		if r.readers && size <= r.end()-va {
+			e.Near = fmt.Sprintf("inside the read-only %v", r)
+		} else {
+			e.Near = fmt.Sprintf("ends %d bytes beyond the end of the %v", va+size-r.end(), r)
+		}
 	}
 	if e.Near == "" && va < 1<<16 {
 		e.Near = "a null pointer"
