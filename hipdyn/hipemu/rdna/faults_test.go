@@ -168,3 +168,21 @@ func TestCancel(t *testing.T) {
 		t.Errorf("launch ended with %v", err)
 	}
 }
+
+// TestEndless: a kernel that never ends is ended by its context. (Its second
+// wave leaves, the first goes on from barrier to barrier.)
+func TestEndless(t *testing.T) {
+	for _, target := range isa.Targets {
+		b := newBench(t, object(t, "faults", target))
+		k, err := b.m.Kernel("lostBarrier")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		_, err = k.Launch(ctx, LaunchConfig{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{64, 1, 1}}, packArgs(put(b, []float32{0})), b.mem)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: ended with %v", target, err)
+		}
+	}
+}
