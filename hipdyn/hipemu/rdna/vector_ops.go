@@ -93,17 +93,19 @@ func rsq(x float64) float64 { return 1 / math.Sqrt(x) }
 
 // dot is a sum of n products of parts of width bits.
 func dot(n int, width uint, signedA, signedB bool) func(a, b uint64) int64 {
-	part := func(v uint64, i int, signed bool) int64 {
-		v = v >> (uint(i) * width) << (64 - width)
-		if signed {
-			return int64(v) >> (64 - width)
-		}
-		return int64(v >> (64 - width))
-	}
+	top := 64 - width
 	return func(a, b uint64) int64 {
 		var sum int64
-		for i := range n {
-			sum += part(a, i, signedA) * part(b, i, signedB)
+		for i := range uint(n) {
+			x, y := a>>(i*width)<<top, b>>(i*width)<<top
+			p, q := int64(x>>top), int64(y>>top)
+			if signedA {
+				p = int64(x) >> top
+			}
+			if signedB {
+				q = int64(y) >> top
+			}
+			sum += p * q
 		}
 		return sum
 	}

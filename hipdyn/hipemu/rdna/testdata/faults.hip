@@ -39,7 +39,8 @@ KERNEL unwrittenLDS(float *out, const float *a) {
 	out[item()] = box[item() + 1];
 }
 
-// Half the waves never come to the barrier.
+// One wave leaves, the other goes on from barrier to barrier until it is told
+// to stop.
 KERNEL lostBarrier(float *out) {
 	if (__builtin_amdgcn_readfirstlane(item()) == 0) {
 		while (__hip_atomic_load(out, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) != 1.0f) barrier();
