@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -261,8 +262,9 @@ func (s *Set) register(r uint16, width int, kind byte) string {
 
 var inlineTexts = [...]string{"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494"}
 
-// inlineF32, inlineF16 and inlineBF16 are the values of the same.
+// inlineF32, inlineF64, inlineF16 and inlineBF16 are the values of the same.
 var inlineF32 = [...]uint32{0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000, 0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983}
+var inlineF64 = [...]uint64{0x3fe0000000000000, 0xbfe0000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x4000000000000000, 0xc000000000000000, 0x4010000000000000, 0xc010000000000000}
 var inlineF16 = [...]uint16{0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118}
 var inlineBF16 = [...]uint16{0x3f00, 0xbf00, 0x3f80, 0xbf80, 0x4000, 0xc000, 0x4080, 0xc080, 0x3e22}
 
@@ -277,7 +279,7 @@ func (p *printer) plain(o Operand, r uint16) string {
 		return strconv.Itoa(-int(r - inlineInt - 64))
 	case r >= inlineF && r < inlineF+9:
 		switch {
-		case o.Kind == 'i' || o.Kind == 't':
+		case o.Kind == 'i' || o.Kind == 't' || p.in.Op.Encoding >= SDWA1 && p.in.Op.Encoding <= SDWAC && (strings.Contains(p.in.Op.Base, "_i16") || strings.Contains(p.in.Op.Base, "_u16")):
 			return fmt.Sprintf("0x%x", inlineF16[r-inlineF])
 		case o.Kind == 'b':
 			return fmt.Sprintf("0x%x", inlineBF16[r-inlineF])
@@ -296,16 +298,30 @@ func (p *printer) plain(o Operand, r uint16) string {
 func (p *printer) literal(o Operand) string {
 	v := p.in.Literal
 	short := int64(int32(v))
+	float64s := o.Width == 2 && strings.Contains(p.in.Op.Base, "f64")
+	switch {
+	case float64s: // the upper half of a number
+		short = int64(v) << 32
+	case o.Width == 2: // zero above
+		short = int64(v)
+	}
 	if o.Kind != 0 {
 		v &= 0xffff
 		short = int64(int16(v))
 	}
-	if short >= -16 && short <= 64 {
+	if short >= -16 && short <= 64 && !(o.Kind == 'i' && p.in.Literal != 0 && slices.Contains(inlineF32[:], p.in.Literal)) {
 		return strconv.FormatInt(short, 10)
 	}
-	for i := range inlineTexts {
-		if o.Kind == 'h' && v == uint32(inlineF16[i]) || o.Kind == 0 && o.Width < 2 && v == inlineF32[i] {
-			return inlineTexts[i]
+	halves := o.Kind == 'h' || p.in.Op.Encoding == VOP3P && strings.Contains(p.in.Op.Base, "f16")
+	for i, text := range inlineTexts {
+		switch {
+		case float64s:
+			// 1/2π needs more than the upper half.
+			if i < 8 && v == uint32(inlineF64[i]>>32) {
+				return text
+			}
+		case halves && v == uint32(inlineF16[i]), o.Kind == 0 && o.Width < 2 && v == inlineF32[i], o.Kind == 'i' && p.in.Literal == inlineF32[i]:
+			return text
 		}
 	}
 	return fmt.Sprintf("0x%x", v)
@@ -548,7 +564,7 @@ func (p *printer) vectorModifiers(op *Op) {
 // negCount is how many sources of a packed instruction can be negated.
 func (p *printer) negCount(op *Op, sources int) int {
 	switch {
-	case strings.HasPrefix(op.Base, "v_swmmac"):
+	case strings.HasPrefix(op.Base, "v_swmmac_i32"):
 		return 2
 	}
 	return sources
