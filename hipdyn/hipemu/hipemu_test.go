@@ -303,3 +303,30 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// Closing ends work that is under way, and drops what has not begun.
+func TestCloseEndsWork(t *testing.T) {
+	m := newMachine(t, "gfx1201")
+	s, other := m.stream(), m.stream()
+	begun, wait := make(chan bool), make(chan bool)
+	handles := []*stream{m.handles[s].(*stream), m.handles[other].(*stream)}
+	m.enqueue(handles[0], "hipModuleLaunchKernel", "a long kernel", func(*work) error {
+		close(begun)
+		<-m.ctx.Done()
+		return m.ctx.Err()
+	})
+	m.enqueue(handles[1], "hipMemsetAsync", "a fill", func(*work) error {
+		close(wait)
+		return nil
+	})
+	handles[0].allow(1)
+	<-begun
+	if err := m.Close(); err == nil || strings.Contains(err.Error(), "a long kernel") {
+		t.Error(err)
+	}
+	select {
+	case <-wait:
+		t.Error("work that nothing waited for has run")
+	default:
+	}
+}
