@@ -180,12 +180,16 @@ func scribble(path string, at int64) error {
 // TestPagedReadsFail lets the n-th read fail, for many n, and wants an error and
 // then the right bits.
 func TestPagedReadsFail(t *testing.T) {
-	for _, name := range []string{"llama-ropefreqs.q8_0", "qwen3moe-experts.q4_0"} {
+	names, most := []string{"llama-ropefreqs.q8_0", "qwen3moe-experts.q4_0"}, int64(300)
+	if testing.Short() {
+		names, most = names[1:], 40
+	}
+	for _, name := range names {
 		goroutines := runtime.NumGoroutine()
 		faults := &faulty.Faults{}
 		m := newFaultModel(t, name, faults, Options{})
 		m.mustRun()
-		for n := int64(1); n < 300; n += 1 + n/4 {
+		for n := int64(1); n < most; n += 1 + n/4 {
 			faults.Change(func(next int64) { faults.EIO = next + n - 1 })
 			_, err := m.run(context.Background())
 			for range 10 { // read ahead, and not needed yet
@@ -207,7 +211,11 @@ func TestPagedShortReads(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	faults := &faulty.Faults{}
 	m := newFaultModel(t, "llama-ropefreqs.q8_0", faults, Options{})
-	for range 20 {
+	times := 20
+	if testing.Short() {
+		times = 3
+	}
+	for range times {
 		faults.Change(func(next int64) { faults.Short, faults.ShortAt = 1, next+4 })
 		if d := differ(m.mustRun(), m.want); d != "" {
 			t.Errorf("one short read: %s", d)
