@@ -357,3 +357,59 @@ func TestPagedPool(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPagedBatch writes three texts at once: each page is visited once for all
+// of them, and each has the bits that it has alone.
+func TestPagedBatch(t *testing.T) {
+	for _, name := range []string{"llama-ropefreqs.q8_0", "qwen3moe-experts.q4_0"} {
+		f, err := gguf.Open(loadGolden(t, name).path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		o := Options{Context: 64, Batch: 20, Threads: 2, Sequences: 3, Weights: ResidentPaged}
+		o.WeightsMemory = somePools(t, f, o)["minimum"]
+		m, err := New(context.Background(), f, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := func(i int) []int32 { return []int32{int32(3 + i), int32(50 + 7*i), 9, int32(100 + i)} }
+		var want [3][]float32
+		for i := range want {
+			want[i] = logitsOf(t, m, text(i), 1)
+		}
+		var runs []Run
+		for range want {
+			runs = append(runs, Run{Seq: m.NewSequence(), Want: AllLogits})
+		}
+		before, _ := m.PagingStats()
+		var got [3][]float32
+		const steps = 4
+		for step := range steps {
+			for i := range runs {
+				runs[i].Tokens = text(i)[step : step+1]
+			}
+			err := m.Forward(context.Background(), runs, func(run, _ int, logits []float32) error {
+				got[run] = append(got[run], logits...)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		after, _ := m.PagingStats()
+		for i := range want {
+			if d := differ(got[i], want[i]); d != "" {
+				t.Errorf("%s, text %d: %s", name, i, d)
+			}
+			runs[i].Seq.Free()
+		}
+		d, pages := after.Sub(before), int64(m.Plan().Paging().Pools[0].Pages)
+		if d.Passes != steps || d.Hits[0]+d.Misses[0] != steps*pages {
+			t.Errorf("%s: %d passes used %d pages, the model has %d", name, d.Passes, d.Hits[0]+d.Misses[0], pages)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -140,8 +140,11 @@ func newPoolAudit(p policy.Pool, u poolUses, passes int, tokens int64) *poolAudi
 
 func (a *poolAudit) print(s *streams) error {
 	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(s.out, "%s: %d slots for %d pages, %v of %v; %d uses of %d pages in %d passes, %d tokens, %v read\n",
-		a.Name, a.Slots, a.Pages, units.Size(int64(a.Slots)*a.SlotBytes), units.Size(a.Bytes), a.Uses, a.Distinct, a.Passes, a.Tokens, units.Size(a.Read))
+	fmt.Fprintf(s.out, "%s: %d slots, %v; ", a.Name, a.Slots, units.Size(int64(a.Slots)*a.SlotBytes))
+	if a.Pages > 0 {
+		fmt.Fprintf(s.out, "%d pages, %v; ", a.Pages, units.Size(a.Bytes))
+	}
+	fmt.Fprintf(s.out, "%d uses of %d pages in %d passes, %d tokens; %v read\n", a.Uses, a.Distinct, a.Passes, a.Tokens, units.Size(a.Read))
 	fmt.Fprintf(t, "policy\tmisses\thit rate\tsecond half\thit rate\t\n")
 	half := a.Uses - a.Uses/2
 	for _, o := range append([]outcomeReport{{a.Recorded.Policy + ", as recorded", a.Recorded.Misses, a.Recorded.HalfMisses}}, a.Replays...) {

@@ -148,16 +148,18 @@ type bencher struct {
 	m       *model.Model
 	meter   *machine.Meter // nil: not measured
 	reps    int
+	rep     int // under way
 	bar     *progress
 	name    string
 	results []benchResult
 }
 
-// tokens are n tokens of no meaning.
+// tokens are n tokens of no meaning, others in each repetition: the experts of a
+// mixture would be those of the time before.
 func (b *bencher) tokens(n int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
-		ids[i] = int32((i*7919 + 13) % b.m.Spec().Vocab)
+		ids[i] = int32((i*7919 + b.rep*104729 + 13) % b.m.Spec().Vocab)
 	}
 	return ids
 }
@@ -207,6 +209,7 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 			return err
 		}
 		b.bar.set(int64(rep), int64(b.reps+1))
+		b.rep = rep
 		seq := b.m.NewSequence()
 		err := b.feed(seq, b.tokens(depth))
 		if rep > 0 {
