@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
-	"unsafe"
 
+	"gorun/internal/pageio"
 	"gorun/internal/units"
 )
 
@@ -128,7 +128,12 @@ func readBlocks(ctx context.Context, r io.ReaderAt, order []int, queue int) (flo
 	begin := time.Now()
 	for q := range queue {
 		all.Go(func() {
-			block := alignedBlock()
+			block, free, err := pageio.NewMemory(diskBlock)
+			if err != nil {
+				errs[q] = err
+				return
+			}
+			defer func() { errs[q] = errors.Join(errs[q], free()) }()
 			for errs[q] == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(order) {
@@ -142,12 +147,4 @@ func readBlocks(ctx context.Context, r io.ReaderAt, order []int, queue int) (flo
 	}
 	all.Wait()
 	return float64(len(order)*diskBlock) / time.Since(begin).Seconds(), errors.Join(errs...)
-}
-
-// alignedBlock is memory that begins on a page, as reads around the cache
-// need it.
-func alignedBlock() []byte {
-	const page = 4096
-	b := make([]byte, diskBlock+page)
-	return b[(page-int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))%page))%page:][:diskBlock]
 }
