@@ -297,3 +297,30 @@ func TestTruncateBehindWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestUsersShareNothing: what one user's sequence holds, another's does not
+// find, while the same user's does.
+func TestUsersShareNothing(t *testing.T) {
+	g, err := NewGeometry(repeat(1, Shape{Heads: 1, KDim: 8, VDim: 8}), tensor.F16, tensor.F16, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPool(t, g, 64, 16, 4)
+	tokens := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	alice := p.NewSequenceFor("alice", nil)
+	if err := alice.Reserve(12); err != nil {
+		t.Fatal(err)
+	}
+	alice.Advance(tokens)
+	for range 2 { // while the sequence is there, and afterwards
+		for user, want := range map[string]int{"alice": 12, "bob": 0, "": 0} {
+			if n := p.NewSequenceFor(user, nil).Known(tokens); n != want {
+				t.Errorf("user %q finds %d tokens, want %d", user, n, want)
+			}
+		}
+		if n := p.NewSequence().Known(tokens); n != 0 {
+			t.Errorf("the default user finds %d tokens", n)
+		}
+		alice.Free()
+	}
+}

@@ -144,7 +144,7 @@ func (r *Reader) Each(layer int, s *Sequence, do func(first int, pages []compute
 }
 
 // group is the end of the spans from begin on that are attended to at once:
-// as many as take half of the ring, so that the other half is read meanwhile.
+// as many as take a quarter of the ring, so that the rest is read meanwhile.
 func (r *Reader) group(s *Sequence, begin int) int {
 	perSpan := compute.SpanTokens / r.p.geo.BlockTokens
 	missing := 0
@@ -155,7 +155,7 @@ func (r *Reader) group(s *Sequence, begin int) int {
 				missing++
 			}
 		}
-		if end > begin && missing > len(r.p.ring.slots)/2 {
+		if end > begin && missing > len(r.p.ring.slots)/4 {
 			return end
 		}
 		if end = next; end == len(s.blocks) {

@@ -74,7 +74,7 @@ func (g Geometry) Sizes(ctx, batch, sequences int, t Tiers) (Sizes, error) {
 const ringSpans = 4
 
 // leastRing keeps the disk busy with small pages.
-const leastRing = 4 << 20
+const leastRing = 16 << 20
 
 // ringSlots is the number of pages in the ring; 0: none is needed.
 func (g Geometry) ringSlots(s Sizes, t Tiers) int {

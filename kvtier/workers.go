@@ -3,7 +3,7 @@ package kvtier
 import "sync"
 
 // ioDepth is the number of reads that may be under way at once.
-const ioDepth = 16
+const ioDepth = 32
 
 // queuedReads is more than the ring has slots: those who compute never wait
 // for room in the queue.

@@ -20,6 +20,8 @@ type faultyFS struct {
 	store.FS
 	mu    sync.Mutex
 	fault func(what string, b []byte) error // may change b
+
+	blocks, states int64 // bytes written
 }
 
 func (f *faultyFS) Open(path string, flag store.OpenFlag) (store.File, error) {
@@ -27,7 +29,7 @@ func (f *faultyFS) Open(path string, flag store.OpenFlag) (store.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &faultyFile{file, f, strings.HasSuffix(path, ".data")}, nil
+	return &faultyFile{file, f, path}, nil
 }
 
 func (f *faultyFS) do(what string, b []byte) error {
@@ -42,12 +44,12 @@ func (f *faultyFS) do(what string, b []byte) error {
 type faultyFile struct {
 	store.File
 	fs   *faultyFS
-	data bool
+	path string
 }
 
 func (f *faultyFile) ReadAt(b []byte, off int64) (int, error) {
 	n, err := f.File.ReadAt(b, off)
-	if f.data && err == nil {
+	if strings.HasSuffix(f.path, ".data") && err == nil {
 		if err = f.fs.do("read", b); err != nil {
 			n = 0
 		}
@@ -56,9 +58,16 @@ func (f *faultyFile) ReadAt(b []byte, off int64) (int, error) {
 }
 
 func (f *faultyFile) WriteAt(b []byte, off int64) (int, error) {
-	if f.data {
+	if strings.HasSuffix(f.path, ".data") {
 		if err := f.fs.do("write", b); err != nil {
 			return 0, err
+		}
+		f.fs.mu.Lock()
+		defer f.fs.mu.Unlock()
+		if strings.HasSuffix(f.path, "/blocks.data") {
+			f.fs.blocks += int64(len(b))
+		} else {
+			f.fs.states += int64(len(b))
 		}
 	}
 	return f.File.WriteAt(b, off)
@@ -211,5 +220,45 @@ func TestReuse(t *testing.T) {
 	s := reference.NewSession()
 	if n := s.seq.Known(prompt); n != 0 {
 		t.Errorf("other kernels: %d tokens are known", n)
+	}
+}
+
+// TestWrittenOnce grows a conversation turn by turn, over restarts: each block
+// is written once, and snapshots stay within their cap.
+func TestWrittenOnce(t *testing.T) {
+	for _, hot := range []int64{0, 40 << 10} {
+		f := &faultyFS{FS: store.Dir(filepath.Join(t.TempDir(), "kv"))}
+		const most = 4 << 20
+		var text []int32
+		for turn := range 24 {
+			m := openDemo(t, Options{KVBlock: 4, KVHot: hot, KVCold: &Cold{FS: f, Bytes: most}})
+			if turn == 0 {
+				text = longPrompt(t, m)[:20]
+			}
+			s := m.NewSession()
+			_, ids, _ := write(t, s, text, Generation{MaxTokens: 9})
+			text = append(text, ids...)
+			s.Close()
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := store.Open(store.Options{FS: f, Look: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets, err := s.Sets()
+		if err != nil || len(sets) != 1 || sets[0].Tokens < int64(len(text)-8) {
+			t.Fatalf("%+v, %v", sets, err)
+		}
+		final := int64(sets[0].Blocks) * (sets[0].Layout.BlockBytes() + 4095) / 4096 * 4096
+		if f.blocks > final*11/10 {
+			t.Errorf("hot %d: %d bytes of blocks written, %d are there", hot, f.blocks, final)
+		}
+		if s.Used() > most {
+			t.Errorf("%d bytes on disk", s.Used())
+		}
+		t.Logf("hot %d: %d tokens, %d bytes of blocks and %d of snapshots written", hot, len(text), f.blocks, f.states)
+		s.Close()
 	}
 }

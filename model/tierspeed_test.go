@@ -31,8 +31,12 @@ func feedAll(t *testing.T, m *Model, seq *kvtier.Sequence, tokens []int32, step 
 //
 //	go test -tags scale -run TestTierOverhead -v ./model
 func TestTierOverhead(t *testing.T) {
-	const pairs = 11
-	path := resumeModel(t, 4096)
+	const pairs = 9
+	// Four times the keys and values for each multiply-add of an 8B model.
+	large := &tiny{arch: "llama", width: 1024, heads: 8, kvHeads: 2, dim: 128, layers: 4, hidden: 4096, vocab: 288, eps: 1e-5, base: 1e6}
+	large.likeLlama(4096)
+	large.fill()
+	path := large.write(t)
 	open := func(cold *Cold) *Model {
 		m, err := Open(context.Background(), path, Options{KVCold: cold})
 		if err != nil {
@@ -46,7 +50,7 @@ func TestTierOverhead(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		tokens, step int
-	}{{"prefill", 2048, 512}, {"decode", 200, 1}} {
+	}{{"prefill", 512, 512}, {"decode", 64, 1}} {
 		var ratios []float64
 		for pair := range pairs + 1 { // the first warms up
 			var took [2]time.Duration
