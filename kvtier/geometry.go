@@ -172,6 +172,17 @@ func (g Geometry) wellSized() bool {
 	return true
 }
 
+// SmallestPage is the bytes of the smallest page in blocks; 0 if there is none.
+func (g Geometry) SmallestPage() int64 {
+	var n int64
+	for _, i := range g.full {
+		if page := g.Layers[i].PageBytes(); n == 0 || page < n {
+			n = page
+		}
+	}
+	return n
+}
+
 // BytesPerToken is the cost of a position in all layers.
 func (g Geometry) BytesPerToken() int64 {
 	var n int64

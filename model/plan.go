@@ -73,7 +73,7 @@ func NewPlan(f *gguf.File, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	geo, err := kvtier.NewGeometry(spec.Shapes(), o.KV.K, o.KV.V, o.KVBlock)
+	geo, err := o.geometry(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,20 @@ import (
 	"gorun/policy"
 )
 
+// coldPage is what pages have at least if they are to be streamed from a disk,
+// if blocks may be chosen: disks are faster with larger ones.
+const coldPage = 256 << 10
+
+// geometry lays out the KV cache.
+func (o Options) geometry(spec *Spec) (kvtier.Geometry, error) {
+	shapes := spec.Shapes()
+	g, err := kvtier.NewGeometry(shapes, o.KV.K, o.KV.V, o.KVBlock)
+	for err == nil && o.KVBlock == 0 && o.KVCold != nil && g.BlockTokens < kvtier.MaxBlockTokens && g.SmallestPage() < coldPage {
+		g, err = kvtier.NewGeometry(shapes, o.KV.K, o.KV.V, 2*g.BlockTokens)
+	}
+	return g, err
+}
+
 // tiers is where the options put the KV cache.
 func (p *Plan) tiers() kvtier.Tiers {
 	o := p.Options
