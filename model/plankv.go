@@ -16,7 +16,7 @@ const coldPage = 256 << 10
 func (o Options) geometry(spec *Spec) (kvtier.Geometry, error) {
 	shapes := spec.Shapes()
 	g, err := kvtier.NewGeometry(shapes, o.KV.K, o.KV.V, o.KVBlock)
-	for err == nil && o.KVBlock == 0 && o.KVCold != nil && g.BlockTokens < kvtier.MaxBlockTokens && g.SmallestPage() < coldPage {
+	for err == nil && o.KVBlock == 0 && o.KVCold != nil && g.BlockTokens < kvtier.MaxBlockTokens && 0 < g.SmallestPage() && g.SmallestPage() < coldPage {
 		g, err = kvtier.NewGeometry(shapes, o.KV.K, o.KV.V, 2*g.BlockTokens)
 	}
 	return g, err
