@@ -2,7 +2,8 @@
 //
 // A Catalog cuts the tensors of a model file into matrices and these into
 // pages, runs of whole rows. Where the bytes of a page are is the business of
-// a Residency: mapped from the file, or read into the memory of a device. The
+// a Residency: mapped from the file, read into the memory of a device, or paged:
+// some of them in slots, the others read from the file when they are needed. The
 // forward pass acquires a page, hands it to one operation, and that operation
 // releases it, wherever the page came from.
 package pager
