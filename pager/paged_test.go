@@ -284,6 +284,7 @@ func TestOneReader(t *testing.T) {
 	id := c.Matrices()[1].Page(0)
 	ctx, cancel := context.WithCancel(context.Background())
 	var waiting, gaveUp sync.WaitGroup
+	var stream sync.Mutex // a stream has one user at a time
 	for i := range 20 {
 		who, group := context.Background(), &waiting
 		if i%2 == 0 {
@@ -301,7 +302,9 @@ func TestOneReader(t *testing.T) {
 				t.Error(err)
 				return
 			}
+			stream.Lock()
 			wantPage(t, c, raw, id, page, reader(p))
+			stream.Unlock()
 			page.Hold.Release()
 		})
 	}
