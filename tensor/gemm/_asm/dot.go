@@ -23,8 +23,6 @@ type dotter struct {
 	sums  map[int][]VecVirtual // of groups that have begun, four a column
 	done  map[int]int          // vectors that a group has had
 
-	shift map[int]bool // groups whose u are 16 times too large
-
 	prefetched int // bytes of what a block prefetches
 
 	zero       VecVirtual // AVX-512 only
@@ -48,7 +46,7 @@ func dot(name string, n int, f form, size, bytes int, body func(*unpacker) func(
 	function("Dot"+name, "tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int",
 		"multiplies 16 rows with few columns: see dotFunc.")
 	u := newUnpacker(f, size, bytes)
-	d := &dotter{u: u, ahead: GP64(), piece: make([]VecVirtual, n), sums: map[int][]VecVirtual{}, done: map[int]int{}, shift: map[int]bool{}}
+	d := &dotter{u: u, ahead: GP64(), piece: make([]VecVirtual, n), sums: map[int][]VecVirtual{}, done: map[int]int{}}
 	u.dot = d
 	if v.rows() < tileRows {
 		d.ones, d.bias = constant(0x00010001), constant(0x80808080)
@@ -119,7 +117,6 @@ func (d *dotter) multiply(r VecVirtual, k int) {
 		}
 		delete(d.sums, g)
 		delete(d.done, g)
-		delete(d.shift, g)
 	}
 }
 
@@ -195,9 +192,6 @@ func (d *dotter) finish(g, c int) {
 	VPUNPCKHQDQ(t[1], t[0], high)
 	VPUNPCKLQDQ(t[1], t[0], t[0])
 	VPADDD(high, t[0], t[0])
-	if d.shift[g] {
-		VPSRAD(Imm(4), t[0], t[0])
-	}
 	if !d.u.min && !(v.rows() < tileRows && d.u.top == 255) {
 		correction := v.reg()
 		VPBROADCASTD(d.correction(c, g), correction)

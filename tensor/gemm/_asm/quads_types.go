@@ -126,17 +126,13 @@ func nibbles() func(codes VecVirtual) (low, high VecVirtual) {
 	}
 }
 
-func quadsQ4_0(q *quads) func() {
-	split := nibbles()
-	return blocks32{18, 2, 0, 0}.each(q, 1, func(codes []VecVirtual) []VecVirtual {
-		low, high := split(codes[0])
-		return []VecVirtual{low, high}
-	})
-}
+func quadsQ4_0(q *quads) func() { return blocks32{18, 2, 0, 0}.eachNibble(q) }
+func quadsQ4_1(q *quads) func() { return blocks32{20, 4, 0, 2}.eachNibble(q) }
 
-func quadsQ4_1(q *quads) func() {
+// eachNibble is each for nibbles that are levels.
+func (b blocks32) eachNibble(q *quads) func() {
 	split := nibbles()
-	return blocks32{20, 4, 0, 2}.each(q, 1, func(codes []VecVirtual) []VecVirtual {
+	return b.each(q, 1, func(codes []VecVirtual) []VecVirtual {
 		low, high := split(codes[0])
 		return []VecVirtual{low, high}
 	})

@@ -298,16 +298,6 @@ func (u *unpacker) storeNibbles(codes [4]VecVirtual, nibble Op, low, high int) {
 	for j, w := range codes {
 		u.storeLevels(masked(w, 0, nibble), low+4*j)
 	}
-	if u.dot != nil && high/u.group != low/u.group && v.rows() == tileRows {
-		// The sums of the group are exact, so they can be shifted instead.
-		u.dot.shift[high/u.group] = true
-		for j, w := range codes {
-			r := v.reg()
-			VPANDND(w, nibble, r)
-			u.storeLevels(r, high+4*j)
-		}
-		return
-	}
 	for j, w := range codes {
 		u.storeLevels(masked(w, 4, nibble), high+4*j)
 	}

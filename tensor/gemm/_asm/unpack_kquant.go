@@ -52,7 +52,7 @@ func unpackQ5_K(u *unpacker) func() {
 				u.storeLevels(r, 32*g+16*odd+4*j)
 			}
 		}
-		if u.dot != nil && (v.rows() < tileRows || len(u.dot.acc) > 1) { // few registers: load again
+		if u.dot != nil { // few registers: load again
 			for g := range 8 {
 				for odd := range 2 {
 					store(u.codes(48+g/2*32+16*odd), u.codes(16+16*odd), g, odd)
