@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -98,61 +99,83 @@ func TestResume(t *testing.T) {
 	}
 	t.Logf("%d MiB of KV", info.Size()>>20)
 	var ratios []float64
-	for range 3 {
-		read := readAll(t, files[0], info.Size())
-		c := exec.Command(os.Args[0], "-test.run=TestResume$", "-test.v")
-		out := filepath.Join(t.TempDir(), "result")
-		c.Env = append(os.Environ(), "GORUN_RESUME_DIR="+dir, "GORUN_RESUME_MODEL="+path, "GORUN_RESUME_OUT="+out)
-		if text, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, text)
+	before := readAll(t, files[0], info.Size())
+	for range resumeRounds {
+		r := resumeInProcess(t, dir, path)
+		if r.Tokens < n-256 {
+			t.Fatalf("%d tokens are known", r.Tokens)
 		}
-		text, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r resumed
-		if err := json.Unmarshal(text, &r); err != nil || r.Tokens < n-256 {
-			t.Fatalf("%+v, %v", r, err)
-		}
-		again := readAll(t, files[0], info.Size())
-		ratio := r.Seconds / ((read + again).Seconds() / 2)
-		t.Logf("first token after %.2f s (%d tokens known); reading takes %.2f and %.2f s: %.2f", r.Seconds, r.Tokens, read.Seconds(), again.Seconds(), ratio)
-		ratios = append(ratios, ratio)
+		after := readAll(t, files[0], info.Size())
+		reading := (before + after).Seconds() / 2
+		ratios = append(ratios, r.First/reading)
+		t.Logf("first token after %.2f s (started %.3f, opened %.3f, found %d tokens %.3f); reading takes %.2f s: %.2f",
+			r.First, r.Started, r.Opened, r.Tokens, r.Found, reading, r.First/reading)
+		before = after
 	}
 	slices.Sort(ratios)
-	t.Logf("median %.3f of %.3f", ratios[len(ratios)/2], ratios)
+	t.Logf("median %.3f of %d (%.3f to %.3f)", ratios[len(ratios)/2], len(ratios), ratios[0], ratios[len(ratios)-1])
 }
 
+// resumeRounds is how often the text is resumed, each time between two plain
+// readings of its file.
+const resumeRounds = 9
+
+// resumed is what the new process tells: seconds since it was asked for.
 type resumed struct {
-	Seconds float64
-	Tokens  int
+	Started, Opened, Found, First float64
+	Tokens                        int
+}
+
+// resumeInProcess runs resumeOnce in a process of its own.
+func resumeInProcess(t *testing.T, dir, model string) (r resumed) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "result")
+	c := exec.Command(os.Args[0], "-test.run=TestResume$", "-test.v")
+	c.Env = append(os.Environ(), "GORUN_RESUME_DIR="+dir, "GORUN_RESUME_MODEL="+model, "GORUN_RESUME_OUT="+out,
+		fmt.Sprint("GORUN_RESUME_BEGIN=", time.Now().UnixNano()))
+	if profile := os.Getenv("GORUN_RESUME_PROFILE"); profile != "" {
+		c.Args = append(c.Args, "-test.cpuprofile="+profile)
+	}
+	if text, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // resumeOnce is the new process.
 func resumeOnce(t *testing.T, dir string, n int) {
-	begin := time.Now()
+	asked, err := strconv.ParseInt(os.Getenv("GORUN_RESUME_BEGIN"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := func() float64 { return time.Since(time.Unix(0, asked)).Seconds() }
+	r := resumed{Started: since()}
 	m, err := Open(context.Background(), os.Getenv("GORUN_RESUME_MODEL"), Options{KVCold: &Cold{Dir: dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	opened := time.Since(begin)
+	r.Opened = since()
 	seq := m.NewSequence()
 	tokens := resumeTokens(n + 1)
-	known, err := seq.Resume(context.Background(), tokens[:n])
-	if err != nil {
+	if r.Tokens, err = seq.Resume(context.Background(), tokens[:n]); err != nil {
 		t.Fatal(err)
 	}
-	found := time.Since(begin)
-	var r resumed
-	err = m.Forward(context.Background(), []Run{{seq, tokens[known:], LastLogits}}, func(int, int, []float32) error {
-		r = resumed{time.Since(begin).Seconds(), known}
+	r.Found = since()
+	err = m.Forward(context.Background(), []Run{{seq, tokens[r.Tokens:], LastLogits}}, func(int, int, []float32) error {
+		r.First = since()
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("opened %.2f s, found %.2f s, first token %.2f s", opened.Seconds(), found.Seconds(), r.Seconds)
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +185,8 @@ func resumeOnce(t *testing.T, dir string, n int) {
 	}
 }
 
-// readAll reads a file around the page cache, 8 pieces of 1 MiB at a time.
+// readAll reads a file around the page cache, 1 MiB at a time and so many
+// pieces at once as the cold tier does.
 func readAll(t *testing.T, path string, size int64) time.Duration {
 	t.Helper()
 	f, err := pageio.Open(path, pageio.Options{})
@@ -170,12 +194,12 @@ func readAll(t *testing.T, path string, size int64) time.Duration {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	const piece = 1 << 20
+	const piece, depth = 1 << 20, 32
 	begin := time.Now()
 	var all sync.WaitGroup
-	next := make(chan int64, 8)
-	errs := make([]error, 8)
-	for i := range 8 {
+	next := make(chan int64, depth)
+	errs := make([]error, depth)
+	for i := range depth {
 		all.Go(func() {
 			mem, free, err := pageio.NewMemory(pageio.Room(piece))
 			if err != nil {
@@ -195,7 +219,7 @@ func readAll(t *testing.T, path string, size int64) time.Duration {
 	}
 	close(next)
 	all.Wait()
-	if err := fmt.Sprint(errs); err != fmt.Sprint(make([]error, 8)) {
+	if err := fmt.Sprint(errs); err != fmt.Sprint(make([]error, depth)) {
 		t.Fatal(err)
 	}
 	return time.Since(begin)
