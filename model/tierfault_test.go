@@ -22,6 +22,7 @@ type faultyFS struct {
 	fault func(what string, b []byte) error // may change b
 
 	blocks, states int64 // bytes written
+	reads, read    int64 // number and bytes
 }
 
 func (f *faultyFS) Open(path string, flag store.OpenFlag) (store.File, error) {
@@ -49,6 +50,10 @@ type faultyFile struct {
 
 func (f *faultyFile) ReadAt(b []byte, off int64) (int, error) {
 	n, err := f.File.ReadAt(b, off)
+	f.fs.mu.Lock()
+	f.fs.reads++
+	f.fs.read += int64(n)
+	f.fs.mu.Unlock()
 	if strings.HasSuffix(f.path, ".data") && err == nil {
 		if err = f.fs.do("read", b); err != nil {
 			n = 0
@@ -220,6 +225,67 @@ func TestReuse(t *testing.T) {
 	s := reference.NewSession()
 	if n := s.seq.Known(prompt); n != 0 {
 		t.Errorf("other kernels: %d tokens are known", n)
+	}
+}
+
+// TestHitsOfOthersDoNotShow: to a user, a prompt that another user has on disk
+// or in memory costs the same work until the first token as one that nobody
+// has sent before, and so the same time. The other finds it.
+func TestHitsOfOthersDoNotShow(t *testing.T) {
+	f := &faultyFS{FS: store.Dir(filepath.Join(t.TempDir(), "kv"))}
+	open := func(user string) *Model { return openDemo(t, Options{KVBlock: 4, KVCold: &Cold{FS: f, User: user}}) }
+	alice := open("alice")
+	known := longPrompt(t, alice)
+	fresh := slices.Clone(known)
+	slices.Reverse(fresh[1:])
+	type work struct{ tokens, reads, read int64 }
+	count := func(m *Model, seq *kvtier.Sequence, prompt []int32) work {
+		t.Helper()
+		defer seq.Free()
+		reads, read := f.reads, f.read
+		n, err := seq.Resume(context.Background(), prompt[:len(prompt)-1])
+		if err == nil {
+			err = m.Forward(context.Background(), []Run{{seq, prompt[n:], LastLogits}}, func(int, int, []float32) error { return nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := work{int64(len(prompt) - n), f.reads - reads, f.read - read}
+		if err := m.Pool().Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	first := count(alice, alice.NewSequence(), known)
+	if again := count(alice, alice.NewSequence(), known); again.tokens > 4 {
+		t.Errorf("alice herself computes %d tokens", again.tokens)
+	}
+	// Within a process.
+	for user, prompt := range map[string][]int32{"bob": known, "carol": fresh} {
+		set, err := alice.Store().Set(user, alice.pool.Geometry().Layout(alice.Name(), "x", alice.Numerics()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := count(alice, alice.pool.NewSequenceFor(user, set), prompt); got != first {
+			t.Errorf("%s beside alice: %+v, want %+v", user, got, first)
+		}
+	}
+	if err := alice.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// From the disk.
+	for user, prompt := range map[string][]int32{"dave": known, "erin": fresh} {
+		m := open(user)
+		if got := count(m, m.NewSequence(), prompt); got != first {
+			t.Errorf("%s after alice: %+v, want %+v", user, got, first)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alice = open("alice")
+	if again := count(alice, alice.NewSequence(), known); again.tokens > 4 || again.reads == 0 {
+		t.Errorf("alice after a restart: %+v", again)
 	}
 }
 

@@ -32,7 +32,7 @@ func (f *kvFlags) set(o *model.Options) error {
 			device, size = "ram", f.KVWarm
 		}
 		if device != "ram" {
-			return usagef("--kv-warm %s: the only device so far is ram", f.KVWarm)
+			return usagef("--kv-warm %s: there is no device %q for a warm tier: there is ram, the host's memory, as in --kv-warm ram:1GiB", f.KVWarm, device)
 		}
 		n, err := units.ParseSize(size)
 		if err != nil {
@@ -74,12 +74,18 @@ func (f *kvFlags) set(o *model.Options) error {
 	return nil
 }
 
-// parseCold reads DIR[:SIZE].
+// parseCold reads DIR[:SIZE]. What begins with a digit is meant to be a size,
+// unless it is a part of a path.
 func parseCold(text string) (*model.Cold, error) {
 	cold := &model.Cold{Dir: text, Bytes: int64(defaultCold)}
 	if at := strings.LastIndexByte(text, ':'); at > 0 {
-		if n, err := units.ParseSize(text[at+1:]); err == nil {
+		size := text[at+1:]
+		n, err := units.ParseSize(size)
+		switch {
+		case err == nil:
 			cold.Dir, cold.Bytes = text[:at], int64(n)
+		case size != "" && '0' <= size[0] && size[0] <= '9' && !strings.ContainsAny(size, `/\`):
+			return nil, usagef("--kv-cold %s: %v", text, err)
 		}
 	}
 	if cold.Bytes == 0 {

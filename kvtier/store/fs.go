@@ -6,7 +6,7 @@ import (
 )
 
 // FS is the file system as the store uses it. Paths are below the directory of
-// the store. Tests put themselves between: they replay crashes and inject
+// the store, and errors say which. Tests put themselves between: they replay crashes and inject
 // errors.
 type FS interface {
 	// Lock takes the lock of the directory, making both if they are not there

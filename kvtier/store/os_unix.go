@@ -68,16 +68,13 @@ func (o osFS) Lock(shared bool) (io.Closer, error) {
 		return nil, fmt.Errorf("lock of %s: %w", o.dir, err)
 	}
 	if !shared { // who holds it, for the other's message
-		if err := errors.Join(f.Truncate(0), write(f, fmt.Sprintln(os.Getpid()))); err != nil {
+		pid := fmt.Appendln(nil, os.Getpid())
+		_, err := f.WriteAt(pid, 0) // first, since a full disk has no room for what it gave up
+		if err := errors.Join(err, f.Truncate(int64(len(pid)))); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
 	return f, nil
-}
-
-func write(f *os.File, text string) error {
-	_, err := f.WriteAt([]byte(text), 0)
-	return err
 }
 
 func (f *osFile) Allocated() (int64, error) {

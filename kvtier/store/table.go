@@ -183,7 +183,7 @@ func (r *Record) write(data []byte) error {
 		}
 	}
 	if _, err := r.t.data.WriteAt(data, r.off()); err != nil {
-		return fmt.Errorf("%s.data: %w", r.t.name, err)
+		return err
 	}
 	// The file has whole slots, so that a size tells which are there.
 	if end := r.off() + r.t.slotBytes; int64(len(data)) < r.t.slotBytes {
@@ -192,7 +192,7 @@ func (r *Record) write(data []byte) error {
 			err = r.t.data.Truncate(end)
 		}
 		if err != nil {
-			return fmt.Errorf("%s.data: %w", r.t.name, err)
+			return err
 		}
 	}
 	return nil
@@ -202,10 +202,8 @@ func (r *Record) off() int64 { return int64(r.slot) * r.t.slotBytes }
 
 // writeHeader publishes the record on disk. Its data have been synced.
 func (r *Record) writeHeader() error {
-	if _, err := r.t.head.WriteAt(r.h.encode(r.t.headBytes), int64(r.slot)*r.t.headBytes); err != nil {
-		return fmt.Errorf("%s.head: %w", r.t.name, err)
-	}
-	return nil
+	_, err := r.t.head.WriteAt(r.h.encode(r.t.headBytes), int64(r.slot)*r.t.headBytes)
+	return err
 }
 
 // ErrDamaged is returned for what is not what was written.

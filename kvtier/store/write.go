@@ -1,9 +1,6 @@
 package store
 
-import (
-	"errors"
-	"slices"
-)
+import "slices"
 
 // Entry is a record to be written. Data must stay as they are until Done.
 type Entry struct {
@@ -61,14 +58,14 @@ func (s *Store) write() {
 
 // commit writes entries: data of all, sync, headers of all, sync. Who gave an
 // entry has its record as soon as the data are there: they can be read, and
-// others find them once they are safe.
-func (s *Store) commit(batch []Entry) error {
+// others find them once they are safe. The first error stands for all: a disk
+// that is full fails for every entry.
+func (s *Store) commit(batch []Entry) (first error) {
 	var list []*Record
-	var errs []error
 	failed := func(err error) {
 		s.report(err)
-		if err != nil {
-			errs = append(errs, err)
+		if first == nil {
+			first = err
 		}
 	}
 	for _, e := range batch {
@@ -112,7 +109,7 @@ func (s *Store) commit(batch []Entry) error {
 			s.Unpin(r)
 		}
 	}
-	return errors.Join(errs...)
+	return first
 }
 
 // present finds what an entry would write.
