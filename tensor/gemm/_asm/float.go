@@ -97,18 +97,18 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 	}
 	steps, at := Load(Param("steps"), GP64()), GP64()
 	XORQ(at, at)
-	step := func(offset int) { // of 16 elements
+	step := func(first, end, offset int) { // of 16 elements of some of the rows
 		for i := range vectors {
-			weights := make([]VecVirtual, rows)
+			weights := make([]VecVirtual, end-first)
 			for r := range weights {
 				weights[r] = v.reg()
-				t.load(rowAt(w, stride, stride3, r, offset*16*t.size+(begin+i)*v.rows()*t.size), weights[r])
+				t.load(rowAt(w, stride, stride3, first+r, offset*16*t.size+(begin+i)*v.rows()*t.size), weights[r])
 			}
 			for c := range n {
 				q := v.reg()
 				VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: 64*offset + (begin+i)*v.rows()*4}, q)
 				for r := range weights {
-					VFMADD231PS(q, weights[r], sums[c][r][i].acc)
+					VFMADD231PS(q, weights[r], sums[c][first+r][i].acc)
 				}
 			}
 		}
@@ -121,7 +121,7 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 		streamed(t, w, stride, stride3, steps.(GPVirtual), rows, step, next)
 	} else {
 		Label(label)
-		step(0)
+		step(0, rows, 0)
 		next(1)
 		DECQ(steps)
 		JNZ(LabelRef(label))
@@ -135,33 +135,54 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 	}
 }
 
-// streamed does the steps of a product with one column, which waits for memory: a cache line
-// of each row at a time, and meanwhile fetches the line at the same place of the rows to come.
-func streamed(t floatType, w, stride, stride3, steps GPVirtual, rows int, step, next func(int)) {
-	perLine := 4 / t.size
-	ahead, rest := GP64(), GP64()
+// burst is how many bytes of a row are read before the next row's: a core reads
+// several rows from memory faster in turns of some lines than line by line.
+const burst = 512
+
+// streamed does the steps of a product with one column, which waits for memory: a burst
+// of each row at a time, and meanwhile fetches the same place of the rows to come.
+func streamed(t floatType, w, stride, stride3, steps GPVirtual, rows int, step func(first, end, offset int), next func(steps int)) {
+	perLine, perBurst := 4/t.size, burst/(16*t.size)
+	ahead := GP64()
 	Load(Param("ahead"), ahead)
 	ADDQ(w, ahead)
-	MOVQ(steps, rest)
-	ANDQ(Imm(uint64(perLine-1)), rest)
-	SUBQ(rest, steps)
-	JZ(LabelRef("rest"))
-	Label("line")
-	for r := range rows {
-		PREFETCHT0(rowAt(ahead, stride, stride3, r, 0))
+	times := func(n int, label string, body func()) {
+		SUBQ(U32(n), steps)
+		JL(LabelRef(label + "done"))
+		Label(label)
+		body()
+		next(n)
+		SUBQ(U32(n), steps)
+		JGE(LabelRef(label))
+		Label(label + "done")
+		ADDQ(U32(n), steps)
 	}
-	for i := range perLine {
-		step(i)
+	times(perBurst, "burst", func() {
+		for r := range rows {
+			for i := range perBurst {
+				if i%perLine == 0 {
+					PREFETCHT0(rowAt(ahead, stride, stride3, r, 16*t.size*i))
+				}
+				step(r, r+1, i)
+			}
+		}
+		ADDQ(U32(burst), ahead)
+	})
+	times(perLine, "line", func() {
+		for r := range rows {
+			PREFETCHT0(rowAt(ahead, stride, stride3, r, 0))
+		}
+		for i := range perLine {
+			step(0, rows, i)
+		}
+		ADDQ(U32(64), ahead)
+	})
+	if perLine > 1 {
+		TESTQ(steps, steps)
+		JZ(LabelRef("end"))
+		step(0, rows, 0)
+		Label("end")
 	}
-	next(perLine)
-	ADDQ(Imm(64), ahead)
-	SUBQ(Imm(uint64(perLine)), steps)
-	JNZ(LabelRef("line"))
-	Label("rest")
-	TESTQ(rest, rest)
-	JZ(LabelRef("end"))
-	step(0)
-	Label("end")
 }
 
 // rowAt addresses a byte of row 0 to 3.
