@@ -26,17 +26,24 @@ func feedAll(t *testing.T, m *Model, seq *kvtier.Sequence, tokens []int32, step 
 	}
 }
 
-// TestTierOverhead compares a model whose KV cache is all hot with one that
-// has a cold tier below, in pairs.
+// TestTierOverhead compares models whose KV cache is all hot with ones that
+// have a cold tier below, in pairs.
 //
 //	go test -tags scale -run TestTierOverhead -v ./model
 func TestTierOverhead(t *testing.T) {
-	const pairs = 9
-	// Four times the keys and values for each multiply-add of an 8B model.
 	large := &tiny{arch: "llama", width: 1024, heads: 8, kvHeads: 2, dim: 128, layers: 4, hidden: 4096, vocab: 288, eps: 1e-5, base: 1e6}
 	large.likeLlama(4096)
 	large.fill()
-	path := large.write(t)
+	for name, path := range map[string]string{
+		"4 times the KV for each multiply-add of an 8B model":  large.write(t),
+		"87 times the KV for each multiply-add of an 8B model": resumeModel(t, 4096),
+	} {
+		t.Run(name, func(t *testing.T) { tierOverhead(t, path) })
+	}
+}
+
+func tierOverhead(t *testing.T, path string) {
+	const pairs = 11
 	open := func(cold *Cold) *Model {
 		m, err := Open(context.Background(), path, Options{KVCold: cold})
 		if err != nil {
@@ -50,7 +57,7 @@ func TestTierOverhead(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		tokens, step int
-	}{{"prefill", 512, 512}, {"decode", 64, 1}} {
+	}{{"prefill", 2048, 512}, {"decode", 96, 1}} {
 		var ratios []float64
 		for pair := range pairs + 1 { // the first warms up
 			var took [2]time.Duration

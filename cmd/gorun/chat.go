@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -64,13 +65,13 @@ const chatHelp = `Type a message and press Enter. A line that ends in \ goes on 
   /exit       leave (or Ctrl-D)
 `
 
-// loop talks until the input ends.
+// loop talks until the input ends, or the program is asked to.
 func (c *conversation) loop() error {
 	in := bufio.NewReader(c.w.s.in)
 	notes := c.w.s.err
 	fmt.Fprintln(notes, "/help shows what else can be typed; /exit leaves.")
 	for {
-		text, err := readMessage(in, notes)
+		text, err := c.next(in)
 		if text != "" {
 			if err := c.turn(text); errors.Is(err, errLeave) {
 				return nil
@@ -82,9 +83,37 @@ func (c *conversation) loop() error {
 			fmt.Fprintln(notes)
 			return nil
 		}
+		if interrupted(err) {
+			fmt.Fprintln(notes)
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("standard input: %w", err)
 		}
+	}
+}
+
+// next waits for the next message, or context.Canceled if the program is asked
+// to end.
+func (c *conversation) next(in *bufio.Reader) (string, error) {
+	ended := c.w.in.wait()
+	select {
+	case <-ended:
+		return "", context.Canceled
+	default:
+	}
+	read := make(chan struct{})
+	var message string
+	var failed error
+	go func() {
+		message, failed = readMessage(in, c.w.s.err)
+		close(read)
+	}()
+	select {
+	case <-ended: // what reads goes with the program
+		return "", context.Canceled
+	case <-read:
+		return message, failed
 	}
 }
 

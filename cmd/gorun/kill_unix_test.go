@@ -3,15 +3,17 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +24,11 @@ import (
 const beMain = "GORUN_TEST_IS_MAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(beMain) != "" {
+	switch os.Getenv(beMain) {
+	case "":
+	case "waiting": // for a person, it believes
+		os.Exit(execute(os.Args[1:], &streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, term: terminals{in: true}}))
+	default:
 		main()
 	}
 	os.Exit(m.Run())
@@ -63,6 +69,65 @@ func TestKill(t *testing.T) {
 	t.Logf("%d of %d runs ended before they were killed, %d had begun", survived, kills, began)
 	if began == 0 {
 		t.Error("every run was killed before it began")
+	}
+}
+
+// TestTerminate asks programs to end, by SIGTERM, while they write a text and
+// while a chat waits for its user. What was said until then is remembered, to
+// its last token.
+func TestTerminate(t *testing.T) {
+	for name, args := range map[string][]string{
+		"writing": {"-p", "Dorothy lived"},
+		"waiting": {"-n", "8"},
+	} {
+		dir := filepath.Join(t.TempDir(), "kv")
+		common := []string{"run", "--temp", "0", "--kv-block", "4", "--kv-cold", dir, "--session", name}
+		c := exec.Command(os.Args[0], append(common, args...)...)
+		c.Env = append(os.Environ(), beMain+"="+name)
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if name == "waiting" {
+			if _, err := io.WriteString(in, "Who is Dorothy?\n"); err != nil {
+				t.Fatal(err)
+			}
+			// The line ends with the answer.
+			if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := out.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, out); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); c.ProcessState.ExitCode() != exitInterrupted {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := gorun("", "kv", "check", "--dir", dir); got.code != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		more := []string{"-n", "2", "--json", "-p", " and"}
+		if name == "waiting" {
+			more = append(more, "--chat")
+		}
+		got := gorun("", append(common, more...)...)
+		var r result
+		if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.code != 0 || r.CachedTokens < 4 || name == "writing" && r.PromptTokens-r.CachedTokens > 4 {
+			t.Errorf("%s: %v, %+v", name, err, got)
+		}
+		t.Logf("%s: %d of %d tokens remembered", name, r.CachedTokens, r.PromptTokens)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -43,6 +45,9 @@ func (d *kvDir) open(look bool) (*store.Store, error) {
 			return nil, err
 		}
 		d.Dir = dir
+	}
+	if _, err := os.Lstat(filepath.Join(d.Dir, "key")); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: nothing is remembered there", d.Dir) // and nothing is made
 	}
 	s, err := store.Open(store.Options{FS: store.Dir(d.Dir), Look: look, Log: slog.Default()})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,12 +173,14 @@ func (c *kvShowCommand) Run(s *streams) (err error) {
 	return nil
 }
 
+// kvPruneCommand says what to forget. No variable of the environment does:
+// GORUN_SESSION is for gorun run.
 type kvPruneCommand struct {
-	Most    *units.Size   `placeholder:"SIZE" help:"Keep at most so much: what was used longest ago goes first."`
-	Older   time.Duration `name:"older-than" placeholder:"TIME" help:"Forget the names of sessions that were saved longer ago, as in 720h."`
-	Session []string      `placeholder:"NAME" help:"Forget the name of a session. May be repeated."`
-	Damaged bool          `help:"Forget what cannot be read."`
-	All     bool          `help:"Forget everything."`
+	Most    *units.Size   `env:"-" placeholder:"SIZE" help:"Keep at most so much: what was used longest ago goes first."`
+	Older   time.Duration `env:"-" name:"older-than" placeholder:"TIME" help:"Forget the names of sessions that were saved longer ago, as in 720h."`
+	Session []string      `env:"-" placeholder:"NAME" help:"Forget the name of a session. May be repeated."`
+	Damaged bool          `env:"-" help:"Forget what cannot be read."`
+	All     bool          `env:"-" help:"Forget everything."`
 	kvDir
 }
 

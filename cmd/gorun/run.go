@@ -102,6 +102,7 @@ func (c *runCommand) Run(s *streams, in *interrupts) (err error) {
 			return err
 		}
 	}
+	in.settle() // the end of the text may have to be written to disk
 	ctx, done := in.context()
 	m, err := c.load(ctx, c.Model, s)
 	done()
