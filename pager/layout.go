@@ -283,13 +283,10 @@ func pageBytes(c *Catalog, u Use) int64 {
 	return best
 }
 
-// newPolicy makes the policy of a pool. W-TinyLFU's window has room for the
-// pages that are being read and waiting for their use, so that reading ahead
-// pushes out what has been used, not what is used often.
+// newPolicy makes the policy of a pool.
 func (l Layout) newPolicy(u Use) policy.Policy {
 	if u == Routed {
-		slots := l.Pools[u].Slots
-		return policy.NewTinyLFUWindow(slots, max(1, slots/100, min(mostAhead+pageio.Depth, slots/8)))
+		return policy.NewPerfectLFU(l.Pools[u].Slots)
 	}
 	return policy.NewFixed(func(id policy.Page) bool { return l.kept[PageID(id)] })
 }

@@ -2,8 +2,8 @@ package policy
 
 import "container/list"
 
-// LFU evicts the page that has been used least often since it was admitted;
-// of equals, the one that was used the longest ago.
+// LFU is in-cache LFU: it evicts the page that has been used least often since it
+// was admitted; of equals, the one that was used the longest ago.
 type LFU struct {
 	groups list.List // of *frequency, the least first
 	at     map[Page]*list.Element

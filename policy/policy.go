@@ -14,6 +14,8 @@
 //     for cache eviction", SOSP 2023);
 //   - W-TinyLFU (Einziger, Friedman and Manes, "TinyLFU: A Highly Efficient
 //     Cache Admission Policy", 2017);
+//   - Perfect-LFU (Breslau, Cao, Fan, Phillips and Shenker, "Web Caching and
+//     Zipf-like Distributions", 1999), with a memory that fades;
 //   - a fixed set with a ring for the rest, which is what a cyclic scan needs:
 //     LRU drops each page of a cycle just before it is needed again;
 //   - OPT (Belady, "A study of replacement algorithms for a virtual-storage
@@ -61,5 +63,6 @@ func Online() []Maker {
 		{"LFU", func(int) Policy { return NewLFU() }},
 		{"S3-FIFO", func(slots int) Policy { return NewS3FIFO(slots) }},
 		{"W-TinyLFU", func(slots int) Policy { return NewTinyLFU(slots) }},
+		{"Perfect-LFU", func(slots int) Policy { return NewPerfectLFU(slots) }},
 	}
 }

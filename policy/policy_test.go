@@ -211,7 +211,7 @@ func zipfRefs(tokens, layers, experts, used int, exponent float64, seed uint64) 
 func TestScanDoesNotFlush(t *testing.T) {
 	const layers, experts, used, slots = 4, 64, 8, 64
 	for _, m := range Online() {
-		if m.Name != "S3-FIFO" && m.Name != "W-TinyLFU" {
+		if m.Name != "S3-FIFO" && m.Name != "W-TinyLFU" && m.Name != "Perfect-LFU" {
 			continue
 		}
 		text := zipfRefs(400, layers, experts, used, 1, 1)
@@ -227,5 +227,67 @@ func TestScanDoesNotFlush(t *testing.T) {
 		if with.Misses > without.Misses+slots/8 {
 			t.Errorf("%s: %d misses after a scan, %d without", m.Name, with.Misses, without.Misses)
 		}
+	}
+}
+
+// TestPerfectLFULearns wants no more misses than the set that is best for the
+// first half of a text has in the second, and little more than the best set.
+func TestPerfectLFULearns(t *testing.T) {
+	const layers, experts, used = 4, 64, 8
+	for _, exponent := range []float64{0, 0.5, 1} {
+		refs := zipfRefs(3000, layers, experts, used, exponent, 2)
+		half := len(refs) / 2
+		for _, slots := range []int{32, 64, 128} {
+			got := ReplayFrom(NewPerfectLFU(slots), slots, refs, half).Misses
+			learned := ReplayFrom(BestFixed(slots, refs[:half]), slots, refs, half).Misses
+			best := ReplayFrom(BestFixed(slots, refs), slots, refs, half).Misses
+			if float64(got) > 1.01*float64(learned) || float64(got) > 1.05*float64(best) {
+				t.Errorf("exponent %v, %d slots: %d misses, %d with a set that was learned, %d with the best", exponent, slots, got, learned, best)
+			}
+		}
+	}
+}
+
+// TestPerfectLFUForgets changes what is popular in the middle, and wants it to be
+// hardly worse than W-TinyLFU, whose memory is short, soon after: the reads by
+// which it notices; and no worse in the long run.
+func TestPerfectLFUForgets(t *testing.T) {
+	const layers, experts, used = 4, 64, 8
+	refs := zipfRefs(3000, layers, experts, used, 1, 3)
+	change := len(refs) / 2
+	for i := range refs[change:] {
+		refs[change+i].Page = layers*experts - 1 - refs[change+i].Page
+	}
+	for _, slots := range []int{32, 64, 128} {
+		for _, tokens := range []int{100, 1500} {
+			upTo := refs[:change+tokens*layers*used]
+			got := ReplayFrom(NewPerfectLFU(slots), slots, upTo, change).Misses
+			tiny := ReplayFrom(NewTinyLFU(slots), slots, upTo, change).Misses
+			if float64(got) > float64(tiny)+2*max(leastLead, float64(slots)) || tokens == 1500 && got > tiny {
+				t.Errorf("%d slots, %d tokens after a change: %d misses, W-TinyLFU has %d", slots, tokens, got, tiny)
+			}
+		}
+	}
+}
+
+// TestPerfectLFULong makes counts grow beyond what they are scaled to.
+func TestPerfectLFULong(t *testing.T) {
+	p := NewPerfectLFU(2)
+	p.Admit(1, false)
+	p.Admit(2, false)
+	for range 100000 {
+		p.Touch(1)
+	}
+	if v, _ := p.Victim(Any); v != 2 {
+		t.Errorf("victim %d", v)
+	}
+	for range 100000 {
+		p.Touch(2)
+	}
+	if v, _ := p.Victim(Any); v != 1 {
+		t.Errorf("victim %d", v)
+	}
+	if w := p.weight; math.IsInf(w[long], 0) || w[short] > 1e101 {
+		t.Errorf("weights %v", w)
 	}
 }

@@ -30,7 +30,9 @@ func ReplayFrom(p Policy, slots int, refs []Ref, from int) Outcome {
 			o.add(hit)
 		}
 		if hit {
-			p.Touch(r.Page)
+			if !r.Cold { // a scan tells little about what comes after it
+				p.Touch(r.Page)
+			}
 			continue
 		}
 		if len(resident) == slots {

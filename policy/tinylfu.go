@@ -14,12 +14,9 @@ type TinyLFU struct {
 }
 
 // NewTinyLFU makes an empty W-TinyLFU for that many slots, a hundredth of them in
-// the window as in the paper.
-func NewTinyLFU(slots int) *TinyLFU { return NewTinyLFUWindow(slots, max(1, slots/100)) }
-
-// NewTinyLFUWindow makes an empty W-TinyLFU with a window of its own size; four
-// fifths of the other slots are protected.
-func NewTinyLFUWindow(slots, window int) *TinyLFU {
+// the window and four fifths of the others protected, as in the paper.
+func NewTinyLFU(slots int) *TinyLFU {
+	window := max(1, slots/100)
 	return &TinyLFU{newOrder(), newOrder(), newOrder(), map[Page]int{}, max(100, 10*slots), 0, window, (slots - window) * 4 / 5}
 }
 
