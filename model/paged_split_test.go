@@ -52,15 +52,15 @@ func TestPagedSplit(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := Options{Context: 64, Batch: 20, Threads: 2}
-			want := values(t, whole, o, 24)
-			if d := differ(values(t, f, o, 24), want); d != "" {
+			want := values(t, whole, o, 22)
+			if d := differ(values(t, f, o, 22), want); d != "" {
 				t.Errorf("resident: %s", d)
 			}
 			least := int64(0)
 			for pool, bytes := range somePools(t, f, o) {
 				p := o
 				p.Weights, p.WeightsMemory, p.VerifyWeights, p.tail = ResidentPaged, bytes, true, 0xff
-				if d := differ(values(t, f, p, 24), want); d != "" {
+				if d := differ(values(t, f, p, 22), want); d != "" {
 					t.Errorf("a pool of %s: %s", pool, d)
 				}
 				if pool == "minimum" {

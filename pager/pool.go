@@ -347,8 +347,8 @@ func fill(b []byte, v byte) {
 		clear(b)
 		return
 	}
-	for i := range b {
-		b[i] = v
+	for done := copy(b, []byte{v}); done > 0 && done < len(b); {
+		done += copy(b[done:], b[:done])
 	}
 }
 
