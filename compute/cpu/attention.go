@@ -14,7 +14,7 @@ func (s *stream) StoreKV(l compute.KVLayout, k, v compute.Matrix, seqs []compute
 	for _, run := range seqs {
 		s.parallel(run.Count, func(worker, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				page, token := pageOf(l, run, run.Pos+i)
+				page, token := pageOf(&l, &run, run.Pos+i)
 				s.storeHeads(worker, l.KType, bytesOf(page.At(l.KAt(token, 0), l.KRow())), row(k, run.Row+i), l.KDim)
 				if !l.VInK {
 					s.storeHeads(worker, l.VType, bytesOf(page.At(l.VAt(token, 0), l.VRow())), row(v, run.Row+i), l.VDim)
@@ -44,7 +44,7 @@ func (s *stream) storeHeads(worker int, t tensor.Type, dst []byte, values []floa
 func paddedDim(t tensor.Type, size int) int { return size / t.BlockBytes() * t.BlockSize() }
 
 // pageOf is the page and the place in it of position pos.
-func pageOf(l compute.KVLayout, run compute.KVRun, pos int) (compute.Span, int) {
+func pageOf(l *compute.KVLayout, run *compute.KVRun, pos int) (compute.Span, int) {
 	return run.Pages[pos/l.BlockTokens-run.FirstBlock], pos % l.BlockTokens
 }
 
@@ -184,7 +184,7 @@ func (w *spanWorker) load(run compute.KVRun, head, begin, stop int) {
 	l := w.a.Layout
 	w.first = begin
 	for pos := begin; pos < stop; pos++ {
-		page, token := pageOf(l, run, pos)
+		page, token := pageOf(&l, &run, pos)
 		i := pos - begin
 		tensor.Dequantize(l.KType, w.keys[i*w.kDim:][:w.kDim], bytesOf(page.At(l.KAt(token, head), l.KHeadBytes)))
 		tensor.Dequantize(l.VType, w.vals[i*w.vDim:][:w.vDim], bytesOf(page.At(l.VAt(token, head), l.VHeadBytes)))

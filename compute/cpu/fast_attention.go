@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"unsafe"
 
 	"gorun/compute"
 	"gorun/tensor/attn"
@@ -215,18 +216,19 @@ func (c *attention) forget() {
 func (c *attention) do(worker, lo, hi int) {
 	var block attn.Block
 	block.Init(c.shape, c.rows, c.scratch[worker])
-	for _, t := range c.tasks[lo:hi] {
-		c.task(&block, t)
+	for i := lo; i < hi; i++ {
+		c.task(&block, i)
 	}
 }
 
-func (c *attention) task(block *attn.Block, t attentionTask) {
+func (c *attention) task(block *attn.Block, i int) {
+	t := c.tasks[i]
 	block.Reset()
 	c.eachRow(t, func(_, r, h int) {
 		block.Query(row(c.q, t.run.Row+r)[h*c.a.Layout.KDim:][:c.a.Layout.KDim], 0, 0)
 	})
 	for span := t.span; span < t.end; span++ {
-		c.span(block, t, span)
+		c.span(block, i, span)
 	}
 }
 
@@ -245,35 +247,20 @@ func (c *attention) eachRow(t attentionTask, do func(i, r, h int)) {
 }
 
 // span attends with the block to one span.
-func (c *attention) span(block *attn.Block, t attentionTask, span int) {
-	l, origin := c.a.Layout, span*compute.SpanTokens
-	within := func(row, count int) (from, to int) {
-		from, to = visible(c.a, t.run, row, count)
-		return max(from, origin), min(to, origin+compute.SpanTokens)
+func (c *attention) span(block *attn.Block, task, span int) {
+	t, origin := c.tasks[task], span*compute.SpanTokens
+	begin, end := c.within(t, t.row, t.count, span)
+	if begin >= end {
+		return
 	}
 	c.eachRow(t, func(i, r, _ int) {
-		from, to := within(r, 1)
+		from, to := c.within(t, r, 1, span)
 		block.See(i, from-origin, to-origin)
 	})
-	begin, end := within(t.row, t.count)
-	rows := t.count * t.heads // of a KV head
-	eachTile(l, t.run, begin, end, block.TileRows(rows), func(page compute.Span, token, pos, n int) {
-		for i := range t.kvs {
-			keys := page.At(l.KAt(token, t.kv+i), int64(n-1)*l.KRow()+l.KHeadBytes)
-			block.Keys(i*rows, (i+1)*rows, pos-origin, n, bytesOf(keys), int(l.KRow()))
-		}
-	})
+	keys, values := stored{&c.a.Layout, t.run, false}, stored{&c.a.Layout, t.run, true}
+	c.pass(keys, block, t, begin, end, values.address(begin, t.kv), block.Keys)
 	block.Weigh()
-	vRow := l.VRow()
-	if l.VInK {
-		vRow = l.KRow()
-	}
-	eachTile(l, t.run, begin, end, block.TileRows(rows), func(page compute.Span, token, pos, n int) {
-		for i := range t.kvs {
-			values := page.At(l.VAt(token, t.kv+i), int64(n-1)*vRow+l.VHeadBytes)
-			block.Values(i*rows, (i+1)*rows, pos-origin, n, bytesOf(values), int(vRow))
-		}
-	})
+	c.pass(values, block, t, begin, end, c.after(task, span), block.Values)
 	c.eachRow(t, func(i, r, h int) { c.emit(block, i, t.run.Row+r, h, span) })
 }
 
@@ -286,15 +273,85 @@ func (c *attention) emit(block *attn.Block, i, r, h, span int) {
 	attn.Fold(accumulator(row(c.acc, r), c.a, h), top, sum, values)
 }
 
-// eachTile calls do for positions [begin, end), at most so many of a page at a
-// time: with the page, the first token of it that is meant, its position, and
-// the number of tokens.
-func eachTile(l compute.KVLayout, run *compute.KVRun, begin, end, most int, do func(page compute.Span, token, pos, n int)) {
-	for begin < end {
-		page, token := pageOf(l, *run, begin)
-		n := min(most, l.BlockTokens-token, end-begin)
-		do(page, token, begin, n)
-		begin += n
+// within is the positions [from, to) of a span that rows [row, row+count) of
+// the run of a task see.
+func (c *attention) within(t attentionTask, row, count, span int) (from, to int) {
+	from, to = visible(c.a, t.run, row, count)
+	return max(from, span*compute.SpanTokens), min(to, (span+1)*compute.SpanTokens)
+}
+
+// after is where the keys are that come after the values of a span of a task:
+// those of its next span or, it is likely, those of the next task. Zero: there are none.
+func (c *attention) after(task, span int) uintptr {
+	t := c.tasks[task]
+	if span++; span >= t.end {
+		if task++; task >= len(c.tasks) {
+			return 0
+		}
+		t = c.tasks[task]
+		span = t.span
+	}
+	from, to := c.within(t, t.row, t.count, span)
+	if from >= to {
+		return 0
+	}
+	return stored{&c.a.Layout, t.run, false}.address(from, t.kv)
+}
+
+// stored is the keys or the values of a run.
+type stored struct {
+	l      *compute.KVLayout
+	run    *compute.KVRun
+	values bool
+}
+
+// sizes are the bytes from one position to the next and those of a head.
+func (s stored) sizes() (row, head int64) {
+	switch {
+	case !s.values:
+		return s.l.KRow(), s.l.KHeadBytes
+	case s.l.VInK:
+		return s.l.KRow(), s.l.VHeadBytes
+	}
+	return s.l.VRow(), s.l.VHeadBytes
+}
+
+// at is the page of a position and where it has a head.
+func (s stored) at(pos, head int) (page compute.Span, off int64) {
+	page, token := pageOf(s.l, s.run, pos)
+	if s.values {
+		return page, s.l.VAt(token, head)
+	}
+	return page, s.l.KAt(token, head)
+}
+
+func (s stored) address(pos, head int) uintptr {
+	page, off := s.at(pos, head)
+	return uintptr(unsafe.Pointer(unsafe.SliceData(bytesOf(page)))) + uintptr(off)
+}
+
+// pass takes positions [begin, end) to a block: for each KV head of the task a
+// tile at a time. What comes next is fetched meanwhile; then is what comes
+// after the last tile.
+func (c *attention) pass(s stored, block *attn.Block, t attentionTask, begin, end int, then uintptr,
+	take func(first, end, pos, n int, src []byte, stride, ahead int)) {
+	rows, origin := t.count*t.heads, begin/compute.SpanTokens*compute.SpanTokens
+	most, blockTokens := block.TileRows(rows), s.l.BlockTokens
+	row, head := s.sizes()
+	for n := 0; begin < end; begin += n {
+		n = min(most, blockTokens-begin%blockTokens, end-begin)
+		here, next := s.address(begin, t.kv), then
+		if begin+n < end {
+			next = s.address(begin+n, t.kv)
+		}
+		ahead := 0
+		if next != 0 {
+			ahead = int(next - here)
+		}
+		for i := range t.kvs {
+			page, off := s.at(begin, t.kv+i)
+			take(i*rows, (i+1)*rows, begin-origin, n, bytesOf(page.At(off, int64(n-1)*row+head)), int(row), ahead)
+		}
 	}
 }
 

@@ -134,7 +134,7 @@ func (f *fast) StoreKV(l compute.KVLayout, k, v compute.Matrix, seqs []compute.K
 		run := seqs[i]
 		f.parallel(run.Count, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				page, token := pageOf(l, run, run.Pos+i)
+				page, token := pageOf(&l, &run, run.Pos+i)
 				vec.Halve(bytesOf(page.At(l.KAt(token, 0), l.KRow())), row(k, run.Row+i))
 				if !l.VInK {
 					vec.Halve(bytesOf(page.At(l.VAt(token, 0), l.VRow())), row(v, run.Row+i))

@@ -7,142 +7,142 @@ package attn
 // avx2DotsF324 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddF324 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2DotsF322 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddF322 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2DotsF321 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddF321 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2LoadF32 loads rows of F32: see loadGeneric.
 //
 //go:noescape
-func avx2LoadF32(dst []float32, width int, src []byte, stride int, rows int, n int)
+func avx2LoadF32(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
 // avx2DotsF164 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddF164 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2DotsF162 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddF162 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2DotsF161 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddF161 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2LoadF16 loads rows of F16: see loadGeneric.
 //
 //go:noescape
-func avx2LoadF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+func avx2LoadF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
 // avx2DotsBF164 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddBF164 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2DotsBF162 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddBF162 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2DotsBF161 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddBF161 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2LoadBF16 loads rows of BF16: see loadGeneric.
 //
 //go:noescape
-func avx2LoadBF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+func avx2LoadBF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
 // avx2DotsQ8_04 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddQ8_04 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2DotsQ8_02 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddQ8_02 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2DotsQ8_01 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx2DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx2DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx2AddQ8_01 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx2AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx2AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx2LoadQ8_0 loads rows of Q8_0: see loadGeneric.
 //
 //go:noescape
-func avx2LoadQ8_0(dst []float32, width int, src []byte, stride int, rows int, n int)
+func avx2LoadQ8_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
 // avx2Softmax makes weights of scores: see softmaxGeneric.
 //

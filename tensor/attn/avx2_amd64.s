@@ -4,20 +4,20 @@
 
 #include "textflag.h"
 
-// func avx2DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2DotsF324(SB), NOSPLIT, $528-108
+TEXT ·avx2DotsF324(SB), NOSPLIT, $528-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -31,7 +31,7 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+88(FP), R10
+	MOVQ   vectors+96(FP), R10
 
 rows0Half0:
 	VMOVUPS     (R8), Y8
@@ -70,7 +70,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows0Half1:
 	VMOVUPS      32(R8), Y8
@@ -120,7 +120,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -133,13 +133,13 @@ rows0Half1:
 	MOVQ         stride+24(FP), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), BX
-	MOVQ         vectors+88(FP), BX
+	MOVQ         vectors+96(FP), BX
 	SHLQ         $0x06, BX
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         kStride+80(FP), SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (AX)(DX*2), AX
-	MOVQ         keys+96(FP), R8
+	MOVQ         keys+104(FP), R8
 	MOVQ         R8, 264(SP)
 
 rows2:
@@ -154,7 +154,7 @@ rows2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+88(FP), R10
+	MOVQ   vectors+96(FP), R10
 
 rows2Half0:
 	VMOVUPS     (R8), Y8
@@ -194,7 +194,7 @@ rows2Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows2Half1:
 	VMOVUPS      32(R8), Y8
@@ -244,7 +244,7 @@ rows2Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -255,18 +255,18 @@ rows2Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, FMA3
-TEXT ·avx2AddF324(SB), NOSPLIT, $0-104
+TEXT ·avx2AddF324(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+88(FP), R8
+	MOVQ vectors+96(FP), R8
 
 beginRows0Run1:
 	CMPQ    R8, $0x01
@@ -281,7 +281,7 @@ beginRows0Run1:
 	VMOVUPS 32(AX)(DI*1), Y7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
 
 positionRows0Run1:
@@ -320,20 +320,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2DotsF322(SB), NOSPLIT, $264-108
+TEXT ·avx2DotsF322(SB), NOSPLIT, $264-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -347,7 +347,7 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+88(FP), R10
+	MOVQ   vectors+96(FP), R10
 
 rows0Half0:
 	VMOVUPS     (R8), Y8
@@ -386,7 +386,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows0Half1:
 	VMOVUPS      32(R8), Y8
@@ -436,7 +436,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -447,18 +447,18 @@ rows0Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, FMA3
-TEXT ·avx2AddF322(SB), NOSPLIT, $0-104
+TEXT ·avx2AddF322(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run2:
 	CMPQ    SI, $0x02
@@ -473,7 +473,7 @@ beginRows0Run2:
 	VMOVUPS 96(AX)(BX*1), Y7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
 
 positionRows0Run2:
@@ -518,7 +518,7 @@ beginRows0Run1:
 	VMOVUPS 32(AX)(BX*1), Y3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
 
 positionRows0Run1:
@@ -547,20 +547,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, FMA3
-TEXT ·avx2DotsF321(SB), NOSPLIT, $264-108
+TEXT ·avx2DotsF321(SB), NOSPLIT, $264-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+96(FP), SI
+	MOVQ keys+104(FP), SI
 	MOVQ SI, (SP)
 
 rows0:
@@ -575,7 +575,7 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+88(FP), R9
+	MOVQ   vectors+96(FP), R9
 
 rows0Half0:
 	VMOVUPS     (SI), Y8
@@ -619,7 +619,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R9
+	MOVQ        vectors+96(FP), R9
 
 rows0Half1:
 	VMOVUPS      32(SI), Y8
@@ -673,7 +673,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	ADDQ         $0x20, AX
@@ -684,18 +684,18 @@ rows0Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, FMA3
-TEXT ·avx2AddF321(SB), NOSPLIT, $0-104
+TEXT ·avx2AddF321(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 
 beginRows0Run4:
 	CMPQ    DX, $0x04
@@ -710,7 +710,7 @@ beginRows0Run4:
 	VMOVUPS 224(AX), Y7
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
 
 positionRows0Run4:
@@ -758,7 +758,7 @@ beginRows0Run2:
 	VMOVUPS 96(AX), Y3
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
 
 positionRows0Run2:
@@ -792,7 +792,7 @@ beginRows0Run1:
 	VMOVUPS 32(AX), Y1
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
 
 positionRows0Run1:
@@ -816,21 +816,21 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2LoadF32(dst []float32, width int, src []byte, stride int, rows int, n int)
+// func avx2LoadF32(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 // Requires: AVX, MMX+
-TEXT ·avx2LoadF32(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x20, BX, DI
+TEXT ·avx2LoadF32(SB), NOSPLIT, $0-88
+	MOVQ dst_base+0(FP), AX
+	MOVQ width+24(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src_base+32(FP), DX
+	MOVQ stride+56(FP), BX
+	MOVQ rows+72(FP), SI
+	MOVQ ahead+64(FP), DI
 
 row:
 	MOVQ DX, R8
 	MOVQ AX, R9
-	MOVQ n+72(FP), R10
+	MOVQ n+80(FP), R10
 
 block:
 	PREFETCHT1 (R8)(DI*1)
@@ -849,20 +849,20 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2DotsF164(SB), NOSPLIT, $528-108
+TEXT ·avx2DotsF164(SB), NOSPLIT, $528-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -876,9 +876,9 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, SI, R10
+	MOVQ   ahead+88(FP), R10
 	LEAQ   (R9)(R10*1), R10
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS     (R8), Y8
@@ -922,7 +922,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows0Half1:
 	VMOVUPS      32(R8), Y8
@@ -972,7 +972,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -985,13 +985,13 @@ rows0Half1:
 	MOVQ         stride+24(FP), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), BX
-	MOVQ         vectors+88(FP), BX
+	MOVQ         vectors+96(FP), BX
 	SHLQ         $0x06, BX
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         kStride+80(FP), SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (AX)(DX*2), AX
-	MOVQ         keys+96(FP), R8
+	MOVQ         keys+104(FP), R8
 	MOVQ         R8, 264(SP)
 
 rows2:
@@ -1006,7 +1006,7 @@ rows2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+88(FP), R10
+	MOVQ   vectors+96(FP), R10
 
 rows2Half0:
 	VMOVUPS     (R8), Y8
@@ -1046,7 +1046,7 @@ rows2Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows2Half1:
 	VMOVUPS      32(R8), Y8
@@ -1096,7 +1096,7 @@ rows2Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -1107,18 +1107,18 @@ rows2Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2AddF164(SB), NOSPLIT, $0-104
+TEXT ·avx2AddF164(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+88(FP), R8
+	MOVQ vectors+96(FP), R8
 
 beginRows0Run1:
 	CMPQ    R8, $0x01
@@ -1133,9 +1133,9 @@ beginRows0Run1:
 	VMOVUPS 32(AX)(DI*1), Y7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run1:
@@ -1176,20 +1176,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2DotsF162(SB), NOSPLIT, $264-108
+TEXT ·avx2DotsF162(SB), NOSPLIT, $264-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -1203,9 +1203,9 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, SI, R10
+	MOVQ   ahead+88(FP), R10
 	LEAQ   (R9)(R10*1), R10
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS     (R8), Y8
@@ -1249,7 +1249,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows0Half1:
 	VMOVUPS      32(R8), Y8
@@ -1299,7 +1299,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -1310,18 +1310,18 @@ rows0Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2AddF162(SB), NOSPLIT, $0-104
+TEXT ·avx2AddF162(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run2:
 	CMPQ    SI, $0x02
@@ -1336,9 +1336,9 @@ beginRows0Run2:
 	VMOVUPS 96(AX)(BX*1), Y7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run2:
@@ -1385,9 +1385,9 @@ beginRows0Run1:
 	VMOVUPS 32(AX)(BX*1), Y3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run1:
@@ -1418,20 +1418,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2DotsF161(SB), NOSPLIT, $264-108
+TEXT ·avx2DotsF161(SB), NOSPLIT, $264-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+96(FP), SI
+	MOVQ keys+104(FP), SI
 	MOVQ SI, (SP)
 
 rows0:
@@ -1446,10 +1446,10 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, DX, R9
+	MOVQ   ahead+88(FP), R9
 	LEAQ   (DI)(R9*1), R10
 	LEAQ   (R8)(R9*1), R9
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS     (SI), Y8
@@ -1503,7 +1503,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R9
+	MOVQ        vectors+96(FP), R9
 
 rows0Half1:
 	VMOVUPS      32(SI), Y8
@@ -1557,7 +1557,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	ADDQ         $0x20, AX
@@ -1568,18 +1568,18 @@ rows0Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·avx2AddF161(SB), NOSPLIT, $0-104
+TEXT ·avx2AddF161(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 
 beginRows0Run4:
 	CMPQ    DX, $0x04
@@ -1594,9 +1594,9 @@ beginRows0Run4:
 	VMOVUPS 224(AX), Y7
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run4:
@@ -1647,9 +1647,9 @@ beginRows0Run2:
 	VMOVUPS 96(AX), Y3
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run2:
@@ -1685,9 +1685,9 @@ beginRows0Run1:
 	VMOVUPS 32(AX), Y1
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run1:
@@ -1713,21 +1713,21 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2LoadF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+// func avx2LoadF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 // Requires: AVX, F16C, MMX+
-TEXT ·avx2LoadF16(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x20, BX, DI
+TEXT ·avx2LoadF16(SB), NOSPLIT, $0-88
+	MOVQ dst_base+0(FP), AX
+	MOVQ width+24(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src_base+32(FP), DX
+	MOVQ stride+56(FP), BX
+	MOVQ rows+72(FP), SI
+	MOVQ ahead+64(FP), DI
 
 row:
 	MOVQ DX, R8
 	MOVQ AX, R9
-	MOVQ n+72(FP), R10
+	MOVQ n+80(FP), R10
 
 block:
 	PREFETCHT1 (R8)(DI*1)
@@ -1746,20 +1746,20 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotsBF164(SB), NOSPLIT, $528-108
+TEXT ·avx2DotsBF164(SB), NOSPLIT, $528-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -1773,9 +1773,9 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, SI, R10
+	MOVQ   ahead+88(FP), R10
 	LEAQ   (R9)(R10*1), R10
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS     (R8), Y8
@@ -1823,7 +1823,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows0Half1:
 	VMOVUPS      32(R8), Y8
@@ -1877,7 +1877,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -1890,13 +1890,13 @@ rows0Half1:
 	MOVQ         stride+24(FP), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), BX
-	MOVQ         vectors+88(FP), BX
+	MOVQ         vectors+96(FP), BX
 	SHLQ         $0x06, BX
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         kStride+80(FP), SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (AX)(DX*2), AX
-	MOVQ         keys+96(FP), R8
+	MOVQ         keys+104(FP), R8
 	MOVQ         R8, 264(SP)
 
 rows2:
@@ -1911,7 +1911,7 @@ rows2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+88(FP), R10
+	MOVQ   vectors+96(FP), R10
 
 rows2Half0:
 	VMOVUPS     (R8), Y8
@@ -1955,7 +1955,7 @@ rows2Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows2Half1:
 	VMOVUPS      32(R8), Y8
@@ -2009,7 +2009,7 @@ rows2Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -2020,18 +2020,18 @@ rows2Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2AddBF164(SB), NOSPLIT, $0-104
+TEXT ·avx2AddBF164(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+88(FP), R8
+	MOVQ vectors+96(FP), R8
 
 beginRows0Run1:
 	CMPQ    R8, $0x01
@@ -2046,9 +2046,9 @@ beginRows0Run1:
 	VMOVUPS 32(AX)(DI*1), Y7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run1:
@@ -2091,20 +2091,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotsBF162(SB), NOSPLIT, $264-108
+TEXT ·avx2DotsBF162(SB), NOSPLIT, $264-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -2118,9 +2118,9 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, SI, R10
+	MOVQ   ahead+88(FP), R10
 	LEAQ   (R9)(R10*1), R10
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS     (R8), Y8
@@ -2168,7 +2168,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R10
+	MOVQ        vectors+96(FP), R10
 
 rows0Half1:
 	VMOVUPS      32(R8), Y8
@@ -2222,7 +2222,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -2233,18 +2233,18 @@ rows0Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2AddBF162(SB), NOSPLIT, $0-104
+TEXT ·avx2AddBF162(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run2:
 	CMPQ    SI, $0x02
@@ -2259,9 +2259,9 @@ beginRows0Run2:
 	VMOVUPS 96(AX)(BX*1), Y7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run2:
@@ -2312,9 +2312,9 @@ beginRows0Run1:
 	VMOVUPS 32(AX)(BX*1), Y3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run1:
@@ -2347,20 +2347,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotsBF161(SB), NOSPLIT, $264-108
+TEXT ·avx2DotsBF161(SB), NOSPLIT, $264-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+96(FP), SI
+	MOVQ keys+104(FP), SI
 	MOVQ SI, (SP)
 
 rows0:
@@ -2375,10 +2375,10 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, DX, R9
+	MOVQ   ahead+88(FP), R9
 	LEAQ   (DI)(R9*1), R10
 	LEAQ   (R8)(R9*1), R9
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS     (SI), Y8
@@ -2440,7 +2440,7 @@ rows0Half0:
 	VXORPS      Y5, Y5, Y5
 	VXORPS      Y6, Y6, Y6
 	VXORPS      Y7, Y7, Y7
-	MOVQ        vectors+88(FP), R9
+	MOVQ        vectors+96(FP), R9
 
 rows0Half1:
 	VMOVUPS      32(SI), Y8
@@ -2502,7 +2502,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	ADDQ         $0x20, AX
@@ -2513,18 +2513,18 @@ rows0Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2AddBF161(SB), NOSPLIT, $0-104
+TEXT ·avx2AddBF161(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 
 beginRows0Run4:
 	CMPQ    DX, $0x04
@@ -2539,9 +2539,9 @@ beginRows0Run4:
 	VMOVUPS 224(AX), Y7
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run4:
@@ -2600,9 +2600,9 @@ beginRows0Run2:
 	VMOVUPS 96(AX), Y3
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run2:
@@ -2642,9 +2642,9 @@ beginRows0Run1:
 	VMOVUPS 32(AX), Y1
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run1:
@@ -2672,21 +2672,21 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx2LoadBF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+// func avx2LoadBF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 // Requires: AVX, AVX2, MMX+
-TEXT ·avx2LoadBF16(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x20, BX, DI
+TEXT ·avx2LoadBF16(SB), NOSPLIT, $0-88
+	MOVQ dst_base+0(FP), AX
+	MOVQ width+24(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src_base+32(FP), DX
+	MOVQ stride+56(FP), BX
+	MOVQ rows+72(FP), SI
+	MOVQ ahead+64(FP), DI
 
 row:
 	MOVQ DX, R8
 	MOVQ AX, R9
-	MOVQ n+72(FP), R10
+	MOVQ n+80(FP), R10
 
 block:
 	PREFETCHT1 (R8)(DI*1)
@@ -2707,20 +2707,20 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotsQ8_04(SB), NOSPLIT, $528-108
+TEXT ·avx2DotsQ8_04(SB), NOSPLIT, $528-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -2734,9 +2734,9 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, SI, R10
+	MOVQ   ahead+88(FP), R10
 	LEAQ   (R9)(R10*1), R10
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS      (R8), Y8
@@ -2818,7 +2818,7 @@ rows0Half0:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R10
+	MOVQ         vectors+96(FP), R10
 
 rows0Half1:
 	VMOVUPS      32(R8), Y8
@@ -2906,7 +2906,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -2919,13 +2919,13 @@ rows0Half1:
 	MOVQ         stride+24(FP), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), BX
-	MOVQ         vectors+88(FP), BX
+	MOVQ         vectors+96(FP), BX
 	SHLQ         $0x06, BX
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         kStride+80(FP), SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (AX)(DX*2), AX
-	MOVQ         keys+96(FP), R8
+	MOVQ         keys+104(FP), R8
 	MOVQ         R8, 264(SP)
 
 rows2:
@@ -2940,7 +2940,7 @@ rows2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   vectors+88(FP), R10
+	MOVQ   vectors+96(FP), R10
 
 rows2Half0:
 	VMOVUPS      (R8), Y8
@@ -3018,7 +3018,7 @@ rows2Half0:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R10
+	MOVQ         vectors+96(FP), R10
 
 rows2Half1:
 	VMOVUPS      32(R8), Y8
@@ -3106,7 +3106,7 @@ rows2Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -3117,18 +3117,18 @@ rows2Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2AddQ8_04(SB), NOSPLIT, $0-104
+TEXT ·avx2AddQ8_04(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run2:
 	CMPQ    SI, $0x02
@@ -3143,9 +3143,9 @@ beginRows0Run2:
 	VMOVUPS 96(AX)(BX*1), Y7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run2:
@@ -3198,11 +3198,11 @@ endRows0Run2:
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	LEAQ (AX)(BX*2), AX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows2Run2:
 	CMPQ    SI, $0x02
@@ -3218,7 +3218,7 @@ beginRows2Run2:
 	MOVQ    w_base+24(FP), DI
 	LEAQ    (DI)(DX*2), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
 
 positionRows2Run2:
@@ -3267,20 +3267,20 @@ endRows2Run2:
 	VZEROUPPER
 	RET
 
-// func avx2DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotsQ8_02(SB), NOSPLIT, $264-108
+TEXT ·avx2DotsQ8_02(SB), NOSPLIT, $264-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -3294,9 +3294,9 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, SI, R10
+	MOVQ   ahead+88(FP), R10
 	LEAQ   (R9)(R10*1), R10
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS      (R8), Y8
@@ -3378,7 +3378,7 @@ rows0Half0:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R10
+	MOVQ         vectors+96(FP), R10
 
 rows0Half1:
 	VMOVUPS      32(R8), Y8
@@ -3466,7 +3466,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x00, Y1, (AX)
 	VEXTRACTF128 $0x01, Y1, (AX)(DX*1)
@@ -3477,18 +3477,18 @@ rows0Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2AddQ8_02(SB), NOSPLIT, $0-104
+TEXT ·avx2AddQ8_02(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run2:
 	CMPQ    SI, $0x02
@@ -3503,9 +3503,9 @@ beginRows0Run2:
 	VMOVUPS 96(AX)(BX*1), Y7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run2:
@@ -3556,20 +3556,20 @@ endRows0Run2:
 	VZEROUPPER
 	RET
 
-// func avx2DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx2DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotsQ8_01(SB), NOSPLIT, $264-108
+TEXT ·avx2DotsQ8_01(SB), NOSPLIT, $264-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+96(FP), SI
+	MOVQ keys+104(FP), SI
 	MOVQ SI, (SP)
 
 rows0:
@@ -3584,10 +3584,10 @@ rows0:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	IMUL3Q $0x20, DX, R9
+	MOVQ   ahead+88(FP), R9
 	LEAQ   (DI)(R9*1), R10
 	LEAQ   (R8)(R9*1), R9
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS      (SI), Y8
@@ -3706,7 +3706,7 @@ rows0Half0:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         vectors+88(FP), R9
+	MOVQ         vectors+96(FP), R9
 
 rows0Half1:
 	VMOVUPS      32(SI), Y8
@@ -3825,7 +3825,7 @@ rows0Half1:
 	VSHUFPS      $0x88, Y0, Y3, Y1
 	VSHUFPS      $0xdd, Y0, Y3, Y0
 	VADDPS       Y0, Y1, Y1
-	VBROADCASTSS scale+104(FP), Y0
+	VBROADCASTSS scale+112(FP), Y0
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	ADDQ         $0x20, AX
@@ -3836,18 +3836,18 @@ rows0Half1:
 	VZEROUPPER
 	RET
 
-// func avx2AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx2AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2AddQ8_01(SB), NOSPLIT, $0-104
+TEXT ·avx2AddQ8_01(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 
 beginRows0Run4:
 	CMPQ    DX, $0x04
@@ -3862,9 +3862,9 @@ beginRows0Run4:
 	VMOVUPS 224(AX), Y7
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run4:
@@ -3935,9 +3935,9 @@ beginRows0Run2:
 	VMOVUPS 96(AX), Y3
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run2:
@@ -3979,21 +3979,21 @@ endRows0Run2:
 	VZEROUPPER
 	RET
 
-// func avx2LoadQ8_0(dst []float32, width int, src []byte, stride int, rows int, n int)
+// func avx2LoadQ8_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 // Requires: AVX, AVX2, F16C, MMX+
-TEXT ·avx2LoadQ8_0(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x20, BX, DI
+TEXT ·avx2LoadQ8_0(SB), NOSPLIT, $0-88
+	MOVQ dst_base+0(FP), AX
+	MOVQ width+24(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src_base+32(FP), DX
+	MOVQ stride+56(FP), BX
+	MOVQ rows+72(FP), SI
+	MOVQ ahead+64(FP), DI
 
 row:
 	MOVQ DX, R8
 	MOVQ AX, R9
-	MOVQ n+72(FP), R10
+	MOVQ n+80(FP), R10
 
 block:
 	PREFETCHT1   (R8)(DI*1)

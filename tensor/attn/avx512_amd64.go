@@ -7,142 +7,142 @@ package attn
 // avx512DotsF324 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddF324 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512DotsF322 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddF322 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512DotsF321 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddF321 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512LoadF32 loads rows of F32: see loadGeneric.
 //
 //go:noescape
-func avx512LoadF32(dst []float32, width int, src []byte, stride int, rows int, n int)
+func avx512LoadF32(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
 // avx512DotsF164 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddF164 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512DotsF162 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddF162 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512DotsF161 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddF161 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512LoadF16 loads rows of F16: see loadGeneric.
 //
 //go:noescape
-func avx512LoadF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+func avx512LoadF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
 // avx512DotsBF164 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddBF164 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512DotsBF162 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddBF162 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512DotsBF161 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddBF161 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512LoadBF16 loads rows of BF16: see loadGeneric.
 //
 //go:noescape
-func avx512LoadBF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+func avx512LoadBF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
 // avx512DotsQ8_04 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddQ8_04 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512DotsQ8_02 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddQ8_02 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512DotsQ8_01 multiplies query rows with keys: see dotsGeneric.
 //
 //go:noescape
-func avx512DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+func avx512DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 
 // avx512AddQ8_01 adds weighted values to rows: see addGeneric.
 //
 //go:noescape
-func avx512AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+func avx512AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
 // avx512LoadQ8_0 loads rows of Q8_0: see loadGeneric.
 //
 //go:noescape
-func avx512LoadQ8_0(dst []float32, width int, src []byte, stride int, rows int, n int)
+func avx512LoadQ8_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
 // avx512Softmax makes weights of scores: see softmaxGeneric.
 //

@@ -4,20 +4,20 @@
 
 #include "textflag.h"
 
-// func avx512DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsF324(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512DotsF324(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsF324(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
 	MOVQ kStride+80(FP), R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ keys+96(FP), R10
+	MOVQ keys+104(FP), R10
 	MOVQ R10, (SP)
 
 rows0:
@@ -39,7 +39,7 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   vectors+88(FP), R12
+	MOVQ   vectors+96(FP), R12
 
 rows0Half0:
 	VMOVUPS       (R10), Z16
@@ -115,7 +115,7 @@ rows0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+104(FP), Z16
+	VBROADCASTSS  scale+112(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF32X4 $0x00, Z17, (AX)
 	VEXTRACTF32X4 $0x01, Z17, (AX)(DX*1)
@@ -128,18 +128,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddF324(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F
-TEXT ·avx512AddF324(SB), NOSPLIT, $0-104
+TEXT ·avx512AddF324(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+88(FP), R8
+	MOVQ vectors+96(FP), R8
 
 beginRows0Run4:
 	CMPQ    R8, $0x04
@@ -162,7 +162,7 @@ beginRows0Run4:
 	VMOVUPS 192(AX)(DI*1), Z15
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
 
 positionRows0Run4:
@@ -229,7 +229,7 @@ beginRows0Run2:
 	VMOVUPS 64(AX)(DI*1), Z7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
 
 positionRows0Run2:
@@ -274,7 +274,7 @@ beginRows0Run1:
 	VMOVUPS (AX)(DI*1), Z3
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
 
 positionRows0Run1:
@@ -304,20 +304,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsF322(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512DotsF322(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsF322(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -340,7 +340,7 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS       (R8), Z16
@@ -419,7 +419,7 @@ rows0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+104(FP), Z16
+	VBROADCASTSS  scale+112(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF64X4 $0x00, Z17, (AX)
 	VEXTRACTF64X4 $0x01, Z17, (AX)(DX*1)
@@ -431,18 +431,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddF322(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F
-TEXT ·avx512AddF322(SB), NOSPLIT, $0-104
+TEXT ·avx512AddF322(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run8:
 	CMPQ    SI, $0x08
@@ -465,7 +465,7 @@ beginRows0Run8:
 	VMOVUPS 448(AX)(BX*1), Z15
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
 
 positionRows0Run8:
@@ -534,7 +534,7 @@ beginRows0Run4:
 	VMOVUPS 192(AX)(BX*1), Z7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
 
 positionRows0Run4:
@@ -579,7 +579,7 @@ beginRows0Run2:
 	VMOVUPS 64(AX)(BX*1), Z3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
 
 positionRows0Run2:
@@ -612,7 +612,7 @@ beginRows0Run1:
 	VMOVUPS (AX)(BX*1), Z1
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
 
 positionRows0Run1:
@@ -636,20 +636,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsF321(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·avx512DotsF321(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsF321(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+96(FP), SI
+	MOVQ keys+104(FP), SI
 	MOVQ SI, (SP)
 
 rows0:
@@ -674,7 +674,7 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   vectors+88(FP), R11
+	MOVQ   vectors+96(FP), R11
 
 rows0Half0:
 	VMOVUPS      (SI), Z16
@@ -762,7 +762,7 @@ rows0Half0:
 	VSHUFPS      $0x88, Z16, Z19, Z17
 	VSHUFPS      $0xdd, Z16, Z19, Z16
 	VADDPS       Z16, Z17, Z17
-	VBROADCASTSS scale+104(FP), Z16
+	VBROADCASTSS scale+112(FP), Z16
 	VMULPS       Z16, Z17, Z17
 	VMOVUPS      Z17, (AX)
 	ADDQ         $0x40, AX
@@ -775,18 +775,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddF321(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F
-TEXT ·avx512AddF321(SB), NOSPLIT, $0-104
+TEXT ·avx512AddF321(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 
 beginRows0Run8:
 	CMPQ    DX, $0x08
@@ -801,7 +801,7 @@ beginRows0Run8:
 	VMOVUPS 448(AX), Z7
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
 
 positionRows0Run8:
@@ -849,7 +849,7 @@ beginRows0Run4:
 	VMOVUPS 192(AX), Z3
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
 
 positionRows0Run4:
@@ -883,7 +883,7 @@ beginRows0Run2:
 	VMOVUPS 64(AX), Z1
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
 
 positionRows0Run2:
@@ -910,7 +910,7 @@ beginRows0Run1:
 	VMOVUPS (AX), Z0
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
 
 positionRows0Run1:
@@ -931,21 +931,21 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512LoadF32(dst []float32, width int, src []byte, stride int, rows int, n int)
+// func avx512LoadF32(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512LoadF32(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x20, BX, DI
+TEXT ·avx512LoadF32(SB), NOSPLIT, $0-88
+	MOVQ dst_base+0(FP), AX
+	MOVQ width+24(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src_base+32(FP), DX
+	MOVQ stride+56(FP), BX
+	MOVQ rows+72(FP), SI
+	MOVQ ahead+64(FP), DI
 
 row:
 	MOVQ DX, R8
 	MOVQ AX, R9
-	MOVQ n+72(FP), R10
+	MOVQ n+80(FP), R10
 
 block:
 	PREFETCHT1 (R8)(DI*1)
@@ -962,20 +962,20 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx512DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsF164(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsF164(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsF164(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
 	MOVQ kStride+80(FP), R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ keys+96(FP), R10
+	MOVQ keys+104(FP), R10
 	MOVQ R10, (SP)
 
 rows0:
@@ -997,9 +997,9 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, R8, R12
+	MOVQ   ahead+88(FP), R12
 	LEAQ   (R11)(R12*1), R12
-	MOVQ   vectors+88(FP), R13
+	MOVQ   vectors+96(FP), R13
 
 rows0Half0:
 	VMOVUPS       (R10), Z16
@@ -1080,7 +1080,7 @@ rows0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+104(FP), Z16
+	VBROADCASTSS  scale+112(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF32X4 $0x00, Z17, (AX)
 	VEXTRACTF32X4 $0x01, Z17, (AX)(DX*1)
@@ -1093,18 +1093,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddF164(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512AddF164(SB), NOSPLIT, $0-104
+TEXT ·avx512AddF164(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+88(FP), R8
+	MOVQ vectors+96(FP), R8
 
 beginRows0Run4:
 	CMPQ    R8, $0x04
@@ -1127,9 +1127,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX)(DI*1), Z15
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run4:
@@ -1199,9 +1199,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX)(DI*1), Z7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run2:
@@ -1248,9 +1248,9 @@ beginRows0Run1:
 	VMOVUPS (AX)(DI*1), Z3
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run1:
@@ -1282,20 +1282,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsF162(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsF162(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsF162(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -1318,10 +1318,10 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, SI, R11
+	MOVQ   ahead+88(FP), R11
 	LEAQ   (R9)(R11*1), R12
 	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R13
+	MOVQ   vectors+96(FP), R13
 
 rows0Half0:
 	VMOVUPS       (R8), Z16
@@ -1410,7 +1410,7 @@ rows0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+104(FP), Z16
+	VBROADCASTSS  scale+112(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF64X4 $0x00, Z17, (AX)
 	VEXTRACTF64X4 $0x01, Z17, (AX)(DX*1)
@@ -1422,18 +1422,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddF162(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512AddF162(SB), NOSPLIT, $0-104
+TEXT ·avx512AddF162(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run8:
 	CMPQ    SI, $0x08
@@ -1456,9 +1456,9 @@ beginRows0Run8:
 	VMOVUPS 448(AX)(BX*1), Z15
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run8:
@@ -1532,9 +1532,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX)(BX*1), Z7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run4:
@@ -1582,9 +1582,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX)(BX*1), Z3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run2:
@@ -1619,9 +1619,9 @@ beginRows0Run1:
 	VMOVUPS (AX)(BX*1), Z1
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run1:
@@ -1647,20 +1647,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsF161(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsF161(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsF161(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+96(FP), SI
+	MOVQ keys+104(FP), SI
 	MOVQ SI, (SP)
 
 rows0:
@@ -1685,12 +1685,12 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, DX, R11
+	MOVQ   ahead+88(FP), R11
 	LEAQ   (DI)(R11*1), R12
 	LEAQ   (R8)(R11*1), R13
 	LEAQ   (R9)(R11*1), R14
 	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R15
+	MOVQ   vectors+96(FP), R15
 
 rows0Half0:
 	VMOVUPS      (SI), Z16
@@ -1798,7 +1798,7 @@ rows0Half0:
 	VSHUFPS      $0x88, Z16, Z19, Z17
 	VSHUFPS      $0xdd, Z16, Z19, Z16
 	VADDPS       Z16, Z17, Z17
-	VBROADCASTSS scale+104(FP), Z16
+	VBROADCASTSS scale+112(FP), Z16
 	VMULPS       Z16, Z17, Z17
 	VMOVUPS      Z17, (AX)
 	ADDQ         $0x40, AX
@@ -1811,18 +1811,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddF161(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512AddF161(SB), NOSPLIT, $0-104
+TEXT ·avx512AddF161(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 
 beginRows0Run8:
 	CMPQ    DX, $0x08
@@ -1837,9 +1837,9 @@ beginRows0Run8:
 	VMOVUPS 448(AX), Z7
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run8:
@@ -1892,9 +1892,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX), Z3
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run4:
@@ -1931,9 +1931,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX), Z1
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run2:
@@ -1962,9 +1962,9 @@ beginRows0Run1:
 	VMOVUPS (AX), Z0
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run1:
@@ -1987,21 +1987,21 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512LoadF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+// func avx512LoadF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512LoadF16(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x20, BX, DI
+TEXT ·avx512LoadF16(SB), NOSPLIT, $0-88
+	MOVQ dst_base+0(FP), AX
+	MOVQ width+24(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src_base+32(FP), DX
+	MOVQ stride+56(FP), BX
+	MOVQ rows+72(FP), SI
+	MOVQ ahead+64(FP), DI
 
 row:
 	MOVQ DX, R8
 	MOVQ AX, R9
-	MOVQ n+72(FP), R10
+	MOVQ n+80(FP), R10
 
 block:
 	PREFETCHT1 (R8)(DI*1)
@@ -2018,20 +2018,20 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx512DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsBF164(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsBF164(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsBF164(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
 	MOVQ kStride+80(FP), R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ keys+96(FP), R10
+	MOVQ keys+104(FP), R10
 	MOVQ R10, (SP)
 
 rows0:
@@ -2053,9 +2053,9 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, R8, R12
+	MOVQ   ahead+88(FP), R12
 	LEAQ   (R11)(R12*1), R12
-	MOVQ   vectors+88(FP), R13
+	MOVQ   vectors+96(FP), R13
 
 rows0Half0:
 	VMOVUPS       (R10), Z16
@@ -2140,7 +2140,7 @@ rows0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+104(FP), Z16
+	VBROADCASTSS  scale+112(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF32X4 $0x00, Z17, (AX)
 	VEXTRACTF32X4 $0x01, Z17, (AX)(DX*1)
@@ -2153,18 +2153,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddBF164(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512AddBF164(SB), NOSPLIT, $0-104
+TEXT ·avx512AddBF164(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+88(FP), R8
+	MOVQ vectors+96(FP), R8
 
 beginRows0Run4:
 	CMPQ    R8, $0x04
@@ -2187,9 +2187,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX)(DI*1), Z15
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run4:
@@ -2263,9 +2263,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX)(DI*1), Z7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run2:
@@ -2314,9 +2314,9 @@ beginRows0Run1:
 	VMOVUPS (AX)(DI*1), Z3
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run1:
@@ -2349,20 +2349,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsBF162(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsBF162(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsBF162(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -2385,10 +2385,10 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, SI, R11
+	MOVQ   ahead+88(FP), R11
 	LEAQ   (R9)(R11*1), R12
 	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R13
+	MOVQ   vectors+96(FP), R13
 
 rows0Half0:
 	VMOVUPS       (R8), Z16
@@ -2485,7 +2485,7 @@ rows0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+104(FP), Z16
+	VBROADCASTSS  scale+112(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF64X4 $0x00, Z17, (AX)
 	VEXTRACTF64X4 $0x01, Z17, (AX)(DX*1)
@@ -2497,18 +2497,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddBF162(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512AddBF162(SB), NOSPLIT, $0-104
+TEXT ·avx512AddBF162(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run8:
 	CMPQ    SI, $0x08
@@ -2531,9 +2531,9 @@ beginRows0Run8:
 	VMOVUPS 448(AX)(BX*1), Z15
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run8:
@@ -2615,9 +2615,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX)(BX*1), Z7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run4:
@@ -2669,9 +2669,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX)(BX*1), Z3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run2:
@@ -2708,9 +2708,9 @@ beginRows0Run1:
 	VMOVUPS (AX)(BX*1), Z1
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run1:
@@ -2737,20 +2737,20 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsBF161(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512DotsBF161(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsBF161(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+96(FP), SI
+	MOVQ keys+104(FP), SI
 	MOVQ SI, (SP)
 
 rows0:
@@ -2775,12 +2775,12 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, DX, R11
+	MOVQ   ahead+88(FP), R11
 	LEAQ   (DI)(R11*1), R12
 	LEAQ   (R8)(R11*1), R13
 	LEAQ   (R9)(R11*1), R14
 	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R15
+	MOVQ   vectors+96(FP), R15
 
 rows0Half0:
 	VMOVUPS      (SI), Z16
@@ -2904,7 +2904,7 @@ rows0Half0:
 	VSHUFPS      $0x88, Z16, Z19, Z17
 	VSHUFPS      $0xdd, Z16, Z19, Z16
 	VADDPS       Z16, Z17, Z17
-	VBROADCASTSS scale+104(FP), Z16
+	VBROADCASTSS scale+112(FP), Z16
 	VMULPS       Z16, Z17, Z17
 	VMOVUPS      Z17, (AX)
 	ADDQ         $0x40, AX
@@ -2917,18 +2917,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512AddBF161(SB), NOSPLIT, $0-104
+TEXT ·avx512AddBF161(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 
 beginRows0Run8:
 	CMPQ    DX, $0x08
@@ -2943,9 +2943,9 @@ beginRows0Run8:
 	VMOVUPS 448(AX), Z7
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run8:
@@ -3006,9 +3006,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX), Z3
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run4:
@@ -3049,9 +3049,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX), Z1
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run2:
@@ -3082,9 +3082,9 @@ beginRows0Run1:
 	VMOVUPS (AX), Z0
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run1:
@@ -3108,21 +3108,21 @@ endRows0Run1:
 	VZEROUPPER
 	RET
 
-// func avx512LoadBF16(dst []float32, width int, src []byte, stride int, rows int, n int)
+// func avx512LoadBF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avx512LoadBF16(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x20, BX, DI
+TEXT ·avx512LoadBF16(SB), NOSPLIT, $0-88
+	MOVQ dst_base+0(FP), AX
+	MOVQ width+24(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src_base+32(FP), DX
+	MOVQ stride+56(FP), BX
+	MOVQ rows+72(FP), SI
+	MOVQ ahead+64(FP), DI
 
 row:
 	MOVQ DX, R8
 	MOVQ AX, R9
-	MOVQ n+72(FP), R10
+	MOVQ n+80(FP), R10
 
 block:
 	PREFETCHT1 (R8)(DI*1)
@@ -3140,20 +3140,20 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx512DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512DotsQ8_04(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsQ8_04(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
 	MOVQ kStride+80(FP), R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ keys+96(FP), R10
+	MOVQ keys+104(FP), R10
 	MOVQ R10, (SP)
 
 rows0:
@@ -3175,9 +3175,9 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, R8, R12
+	MOVQ   ahead+88(FP), R12
 	LEAQ   (R11)(R12*1), R12
-	MOVQ   vectors+88(FP), R13
+	MOVQ   vectors+96(FP), R13
 
 rows0Half0:
 	VMOVUPS       (R10), Z16
@@ -3306,7 +3306,7 @@ rows0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+104(FP), Z16
+	VBROADCASTSS  scale+112(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF32X4 $0x00, Z17, (AX)
 	VEXTRACTF32X4 $0x01, Z17, (AX)(DX*1)
@@ -3319,18 +3319,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512AddQ8_04(SB), NOSPLIT, $0-104
+TEXT ·avx512AddQ8_04(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 	SHLQ $0x06, SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ vectors+88(FP), R8
+	MOVQ vectors+96(FP), R8
 
 beginRows0Run4:
 	CMPQ    R8, $0x04
@@ -3353,9 +3353,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX)(DI*1), Z15
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run4:
@@ -3437,9 +3437,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX)(DI*1), Z7
 	MOVQ    w_base+24(FP), R9
 	MOVQ    CX, R10
-	MOVQ    n+96(FP), R11
+	MOVQ    n+104(FP), R11
 	MOVQ    vStride+80(FP), R12
-	IMUL3Q  $0x20, R12, R13
+	MOVQ    ahead+88(FP), R13
 	LEAQ    (R10)(R13*1), R13
 
 positionRows0Run2:
@@ -3486,20 +3486,20 @@ endRows0Run2:
 	VZEROUPPER
 	RET
 
-// func avx512DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512DotsQ8_02(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsQ8_02(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ kStride+80(FP), SI
 	LEAQ (SI)(SI*2), DI
-	MOVQ keys+96(FP), R8
+	MOVQ keys+104(FP), R8
 	MOVQ R8, (SP)
 
 rows0:
@@ -3522,10 +3522,10 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, SI, R11
+	MOVQ   ahead+88(FP), R11
 	LEAQ   (R9)(R11*1), R12
 	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R13
+	MOVQ   vectors+96(FP), R13
 
 rows0Half0:
 	VMOVUPS       (R8), Z16
@@ -3688,7 +3688,7 @@ rows0Half0:
 	VSHUFPS       $0x88, Z16, Z19, Z17
 	VSHUFPS       $0xdd, Z16, Z19, Z16
 	VADDPS        Z16, Z17, Z17
-	VBROADCASTSS  scale+104(FP), Z16
+	VBROADCASTSS  scale+112(FP), Z16
 	VMULPS        Z16, Z17, Z17
 	VEXTRACTF64X4 $0x00, Z17, (AX)
 	VEXTRACTF64X4 $0x01, Z17, (AX)(DX*1)
@@ -3700,18 +3700,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512AddQ8_02(SB), NOSPLIT, $0-104
+TEXT ·avx512AddQ8_02(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ vectors+88(FP), BX
+	MOVQ vectors+96(FP), BX
 	SHLQ $0x06, BX
 	LEAQ (BX)(BX*2), SI
-	MOVQ vectors+88(FP), SI
+	MOVQ vectors+96(FP), SI
 
 beginRows0Run8:
 	CMPQ    SI, $0x08
@@ -3734,9 +3734,9 @@ beginRows0Run8:
 	VMOVUPS 448(AX)(BX*1), Z15
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run8:
@@ -3833,9 +3833,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX)(BX*1), Z7
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run4:
@@ -3895,9 +3895,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX)(BX*1), Z3
 	MOVQ    w_base+24(FP), DI
 	MOVQ    CX, R8
-	MOVQ    n+96(FP), R9
+	MOVQ    n+104(FP), R9
 	MOVQ    vStride+80(FP), R10
-	IMUL3Q  $0x20, R10, R11
+	MOVQ    ahead+88(FP), R11
 	LEAQ    (R8)(R11*1), R11
 
 positionRows0Run2:
@@ -3934,20 +3934,20 @@ endRows0Run2:
 	VZEROUPPER
 	RET
 
-// func avx512DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, vectors int, keys int, scale float32)
+// func avx512DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512DotsQ8_01(SB), NOSPLIT, $8-108
+TEXT ·avx512DotsQ8_01(SB), NOSPLIT, $8-116
 	MOVQ dst_base+0(FP), AX
 	MOVQ k_base+56(FP), CX
 	MOVQ stride+24(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
 	MOVQ kStride+80(FP), DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ keys+96(FP), SI
+	MOVQ keys+104(FP), SI
 	MOVQ SI, (SP)
 
 rows0:
@@ -3972,12 +3972,12 @@ rows0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	IMUL3Q $0x20, DX, R11
+	MOVQ   ahead+88(FP), R11
 	LEAQ   (DI)(R11*1), R12
 	LEAQ   (R8)(R11*1), R13
 	LEAQ   (R9)(R11*1), R14
 	LEAQ   (R10)(R11*1), R11
-	MOVQ   vectors+88(FP), R15
+	MOVQ   vectors+96(FP), R15
 
 rows0Half0:
 	VMOVUPS      (SI), Z16
@@ -4214,7 +4214,7 @@ rows0Half0:
 	VSHUFPS      $0x88, Z16, Z19, Z17
 	VSHUFPS      $0xdd, Z16, Z19, Z16
 	VADDPS       Z16, Z17, Z17
-	VBROADCASTSS scale+104(FP), Z16
+	VBROADCASTSS scale+112(FP), Z16
 	VMULPS       Z16, Z17, Z17
 	VMOVUPS      Z17, (AX)
 	ADDQ         $0x40, AX
@@ -4227,18 +4227,18 @@ rows0Half0:
 	VZEROUPPER
 	RET
 
-// func avx512AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, vectors int, n int)
+// func avx512AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512AddQ8_01(SB), NOSPLIT, $0-104
+TEXT ·avx512AddQ8_01(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ v_base+56(FP), CX
 	MOVQ stride+48(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 	SHLQ $0x06, DX
 	LEAQ (DX)(DX*2), DX
-	MOVQ vectors+88(FP), DX
+	MOVQ vectors+96(FP), DX
 
 beginRows0Run8:
 	CMPQ    DX, $0x08
@@ -4253,9 +4253,9 @@ beginRows0Run8:
 	VMOVUPS 448(AX), Z7
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run8:
@@ -4331,9 +4331,9 @@ beginRows0Run4:
 	VMOVUPS 192(AX), Z3
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run4:
@@ -4382,9 +4382,9 @@ beginRows0Run2:
 	VMOVUPS 64(AX), Z1
 	MOVQ    w_base+24(FP), BX
 	MOVQ    CX, SI
-	MOVQ    n+96(FP), DI
+	MOVQ    n+104(FP), DI
 	MOVQ    vStride+80(FP), R8
-	IMUL3Q  $0x20, R8, R9
+	MOVQ    ahead+88(FP), R9
 	LEAQ    (SI)(R9*1), R9
 
 positionRows0Run2:
@@ -4416,21 +4416,21 @@ endRows0Run2:
 	VZEROUPPER
 	RET
 
-// func avx512LoadQ8_0(dst []float32, width int, src []byte, stride int, rows int, n int)
+// func avx512LoadQ8_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·avx512LoadQ8_0(SB), NOSPLIT, $0-80
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   width+24(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   src_base+32(FP), DX
-	MOVQ   stride+56(FP), BX
-	MOVQ   rows+64(FP), SI
-	IMUL3Q $0x20, BX, DI
+TEXT ·avx512LoadQ8_0(SB), NOSPLIT, $0-88
+	MOVQ dst_base+0(FP), AX
+	MOVQ width+24(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src_base+32(FP), DX
+	MOVQ stride+56(FP), BX
+	MOVQ rows+72(FP), SI
+	MOVQ ahead+64(FP), DI
 
 row:
 	MOVQ DX, R8
 	MOVQ AX, R9
-	MOVQ n+72(FP), R10
+	MOVQ n+80(FP), R10
 
 block:
 	PREFETCHT1   (R8)(DI*1)

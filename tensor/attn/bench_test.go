@@ -21,13 +21,13 @@ func BenchmarkKernels(b *testing.B) {
 				}
 				b.Run(fmt.Sprintf("%s/dots-%v-%d", s.name, t, rows), func(b *testing.B) {
 					for b.Loop() {
-						k.dots[i](scores, 1040, q, src, size, width/lanes, keys, 0.1)
+						k.dots[i](scores, 1040, q, src, size, 0, width/lanes, keys, 0.1)
 					}
 					flops(b)
 				})
 				b.Run(fmt.Sprintf("%s/add-%v-%d", s.name, t, rows), func(b *testing.B) {
 					for b.Loop() {
-						k.add[i](sums, scores, 1040, src, size, width/lanes, keys)
+						k.add[i](sums, scores, 1040, src, size, 0, width/lanes, keys)
 					}
 					flops(b)
 				})
@@ -35,7 +35,7 @@ func BenchmarkKernels(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/load-%v", s.name, t), func(b *testing.B) {
 				b.SetBytes(int64(len(src)))
 				for b.Loop() {
-					k.load(tile, width, src, size, keys, width)
+					k.load(tile, width, src, size, 0, keys, width)
 				}
 			})
 		}

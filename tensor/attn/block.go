@@ -115,29 +115,30 @@ const fewRows = 8
 func direct(k *kernels, rows, dim int) bool { return k != nil && rows <= fewRows && dim%lanes == 0 }
 
 // Keys scores positions [pos, pos+n), whose keys begin at src[i*stride], with
-// rows [first, end).
-func (b *Block) Keys(first, end, pos, n int, src []byte, stride int) {
+// rows [first, end). Those that begin ahead bytes behind are fetched for later.
+func (b *Block) Keys(first, end, pos, n int, src []byte, stride, ahead int) {
 	if direct(b.keys, end-first, b.shape.KDim) {
 		if whole := n / lanes * lanes; whole > 0 {
-			b.score(b.keys, first, end, pos, whole, src, stride)
+			b.score(b.keys, first, end, pos, whole, src, stride, ahead)
 			if n == whole {
 				return
 			}
 			pos, n, src = pos+whole, n-whole, src[whole*stride:]
 		}
 	}
-	b.keys.loadRows(b.shape.KType, b.tile, b.shape.KDim, src, stride, n)
-	b.score(b.floats, first, end, pos, n, bytesOf(b.tile), 4*b.kWidth)
+	b.keys.loadRows(b.shape.KType, b.tile, b.shape.KDim, src, stride, ahead, n)
+	b.score(b.floats, first, end, pos, n, bytesOf(b.tile), 4*b.kWidth, 0)
 }
 
 // score is Keys for keys that kernels take, and up to 15 more.
-func (b *Block) score(k *kernels, first, end, pos, n int, src []byte, stride int) {
+func (b *Block) score(k *kernels, first, end, pos, n int, src []byte, stride, ahead int) {
 	for rows := 0; first < end; first += rows {
 		kernel := kernelFor(end - first)
 		rows = heights[kernel]
 		if from, to := b.union(first, rows); from < pos+n && pos < to {
-			k.dots[kernel](b.scores[first*b.stride+pos:], b.stride, b.q[first*b.kWidth:], src, stride,
+			k.dots[kernel](b.scores[first*b.stride+pos:], b.stride, b.q[first*b.kWidth:], src, stride, ahead,
 				b.kWidth/lanes, roundUp(n, lanes), b.shape.Scale)
+			ahead = 0 // once is enough
 		}
 	}
 }
@@ -199,23 +200,25 @@ func fill(dst []float32, v float32) {
 }
 
 // Values adds the weighted values of positions [pos, pos+n), which begin at
-// src[i*stride], to rows [first, end).
-func (b *Block) Values(first, end, pos, n int, src []byte, stride int) {
+// src[i*stride], to rows [first, end). Those that begin ahead bytes behind are
+// fetched for later.
+func (b *Block) Values(first, end, pos, n int, src []byte, stride, ahead int) {
 	k := b.values
 	if !direct(k, end-first, b.shape.VDim) {
-		k.loadRows(b.shape.VType, b.tile, b.shape.VDim, src, stride, n)
-		k, src, stride = b.floats, bytesOf(b.tile), 4*b.vWidth
+		k.loadRows(b.shape.VType, b.tile, b.shape.VDim, src, stride, ahead, n)
+		k, src, stride, ahead = b.floats, bytesOf(b.tile), 4*b.vWidth, 0
 	}
 	for rows := 0; first < end; first += rows {
 		kernel := kernelFor(end - first)
 		rows = heights[kernel]
-		b.addRows(k, kernel, first, pos, pos+n, src, stride)
+		b.addRows(k, kernel, first, pos, pos+n, src, stride, ahead)
+		ahead = 0 // once is enough
 	}
 }
 
 // addRows adds positions [begin, end) to the rows of a kernel: those that all
 // of them see together, and the others row by row.
-func (b *Block) addRows(k *kernels, kernel, first, begin, end int, src []byte, stride int) {
+func (b *Block) addRows(k *kernels, kernel, first, begin, end int, src []byte, stride, ahead int) {
 	rows := heights[kernel]
 	from, to := b.common(first, rows)
 	from, to = max(from, begin), min(to, end)
@@ -224,7 +227,7 @@ func (b *Block) addRows(k *kernels, kernel, first, begin, end int, src []byte, s
 	}
 	add := func(kernel, row, from, to int) {
 		if from < to {
-			k.add[kernel](b.sums[row*b.vWidth:], b.scores[row*b.stride+from:], b.stride, src[(from-begin)*stride:], stride,
+			k.add[kernel](b.sums[row*b.vWidth:], b.scores[row*b.stride+from:], b.stride, src[(from-begin)*stride:], stride, ahead,
 				b.vWidth/lanes, to-from)
 		}
 	}

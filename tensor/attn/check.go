@@ -39,22 +39,22 @@ func (s *Set) checkType(t tensor.Type, k *kernels) error {
 	for i, height := range heights {
 		q := numbers(height * width)
 		got, want := make([]float32, height*keys), make([]float32, height*keys)
-		k.dots[i](got, keys, q, rows, size, vectors, keys, 0.25)
-		plain.dots[i](want, keys, q, rows, size, vectors, keys, 0.25)
+		k.dots[i](got, keys, q, rows, size, 0, vectors, keys, 0.25)
+		plain.dots[i](want, keys, q, rows, size, 0, vectors, keys, 0.25)
 		if err := s.differ("dots of "+t.String(), got, want); err != nil {
 			return err
 		}
 		weights := numbers(height * keys)
 		got, want = make([]float32, height*width), make([]float32, height*width)
-		k.add[i](got, weights, keys, rows, size, vectors, keys)
-		plain.add[i](want, weights, keys, rows, size, vectors, keys)
+		k.add[i](got, weights, keys, rows, size, 0, vectors, keys)
+		plain.add[i](want, weights, keys, rows, size, 0, vectors, keys)
 		if err := s.differ("add of "+t.String(), got, want); err != nil {
 			return err
 		}
 	}
 	got, want := make([]float32, keys*width), make([]float32, keys*width)
-	k.load(got, width, rows, size, keys, width)
-	plain.load(want, width, rows, size, keys, width)
+	k.load(got, width, rows, size, 0, keys, width)
+	plain.load(want, width, rows, size, 0, keys, width)
 	return s.differ("load of "+t.String(), got, want)
 }
 

@@ -23,7 +23,7 @@ func newGeneric() *Set {
 }
 
 func dotsGeneric(t tensor.Type, rows int) dotsFunc {
-	return func(dst []float32, stride int, q []float32, k []byte, kStride, vectors, keys int, scale float32) {
+	return func(dst []float32, stride int, q []float32, k []byte, kStride, _, vectors, keys int, scale float32) {
 		n := vectors * lanes
 		for j := range keys {
 			for r := range rows {
@@ -66,7 +66,7 @@ func tree(p [lanes]float32) float32 {
 }
 
 func addGeneric(t tensor.Type, rows int) addFunc {
-	return func(dst, w []float32, stride int, v []byte, vStride, vectors, n int) {
+	return func(dst, w []float32, stride int, v []byte, vStride, _, vectors, n int) {
 		width := vectors * lanes
 		for j := range n {
 			eachPiece(t, v[j*vStride:], width, func(at int, values []float32) {
@@ -105,7 +105,7 @@ func softcapGeneric(x []float32, limit float32) {
 }
 
 func loadGeneric(t tensor.Type) loadFunc {
-	return func(dst []float32, width int, src []byte, stride, rows, n int) {
+	return func(dst []float32, width int, src []byte, stride, _, rows, n int) {
 		size := n / t.BlockSize() * t.BlockBytes()
 		for i := range rows {
 			tensor.Dequantize(t, dst[i*width:][:n], src[i*stride:][:size])

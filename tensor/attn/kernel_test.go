@@ -93,19 +93,19 @@ func checkKernels(t *rapid.T, k *kernels, typ tensor.Type) {
 
 	if keys := n / lanes * lanes; keys > 0 {
 		got, want := guard.Memory[float32](t, (height-1)*(n+3)+keys), make([]float32, height*(n+3))
-		k.dots[at](got, n+3, guard.Copy(t, q), src, stride, vectors, keys, 0.37)
-		plain.dots[at](want, n+3, q, src, stride, vectors, keys, 0.37)
+		k.dots[at](got, n+3, guard.Copy(t, q), src, stride, 0, vectors, keys, 0.37)
+		plain.dots[at](want, n+3, q, src, stride, 0, vectors, keys, 0.37)
 		equal(t, "dots", got, want[:len(got)])
 	}
 
 	got, want := guard.Copy(t, q), slices.Clone(q) // whatever was there before
-	k.add[at](got, guard.Copy(t, w[:(height-1)*(n+3)+n]), n+3, src, stride, vectors, n)
-	plain.add[at](want, w, n+3, src, stride, vectors, n)
+	k.add[at](got, guard.Copy(t, w[:(height-1)*(n+3)+n]), n+3, src, stride, 0, vectors, n)
+	plain.add[at](want, w, n+3, src, stride, 0, vectors, n)
 	equal(t, "add", got, want)
 
 	got, want = guard.Memory[float32](t, (n-1)*(width+16)+width), make([]float32, n*(width+16))
-	k.load(got, width+16, src, stride, n, width)
-	plain.load(want, width+16, src, stride, n, width)
+	k.load(got, width+16, src, stride, 0, n, width)
+	plain.load(want, width+16, src, stride, 0, n, width)
 	equal(t, "load", got, want[:len(got)])
 }
 

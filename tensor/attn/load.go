@@ -10,7 +10,7 @@ func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multi
 
 // loadRows converts rows of dim values that begin at src[i*stride] to rows of
 // float32, rotated if the type is, padded with zeros or, within a block, with what is there.
-func (k *kernels) loadRows(t tensor.Type, dst []float32, dim int, src []byte, stride, rows int) {
+func (k *kernels) loadRows(t tensor.Type, dst []float32, dim int, src []byte, stride, ahead, rows int) {
 	if rows == 0 {
 		return
 	}
@@ -20,7 +20,7 @@ func (k *kernels) loadRows(t tensor.Type, dst []float32, dim int, src []byte, st
 	if k != nil {
 		if fast = padded / lanes * lanes; fast > 0 {
 			_, _ = dst[rows*width-1], src[(rows-1)*stride+fast/block*t.BlockBytes()-1]
-			k.load(dst, width, src, stride, rows, fast)
+			k.load(dst, width, src, stride, ahead, rows, fast)
 		}
 	}
 	if fast == width {

@@ -11,18 +11,20 @@ import (
 // lanes is the number of partial sums, and the floats of a vector.
 const lanes = 16
 
+// Kernels fetch what is at the same place ahead bytes behind the rows that
+// they read. They do not use it: it may be anywhere.
 type (
 	// dotsFunc computes dst[r*stride+j] = scale * q[r].k[j] for the rows of
 	// the kernel and keys rows, a multiple of 16, that begin at k[j*kStride].
 	// Rows are vectors times 16 values, whole blocks of the type; those of q
 	// follow one another.
-	dotsFunc func(dst []float32, stride int, q []float32, k []byte, kStride, vectors, keys int, scale float32)
+	dotsFunc func(dst []float32, stride int, q []float32, k []byte, kStride, ahead, vectors, keys int, scale float32)
 
 	// addFunc adds w[r*stride+j] * v[j] to dst[r] for the rows of the kernel
 	// and n rows, at least one, that begin at v[j*vStride]. Rows are vectors
 	// times 16 values, whole blocks of the type; those of dst follow one
 	// another.
-	addFunc func(dst, w []float32, stride int, v []byte, vStride, vectors, n int)
+	addFunc func(dst, w []float32, stride int, v []byte, vStride, ahead, vectors, n int)
 
 	// softmaxFunc replaces scores, a multiple of 16, by the exponentials of
 	// their distance to the largest one, which it returns with the sum. A NaN
@@ -35,7 +37,7 @@ type (
 	// loadFunc converts the first n values of each of the rows, which begin
 	// at src[i*stride], to float32 at dst[i*width]. n is a multiple of 16 and
 	// of the block of the type, and at least that.
-	loadFunc func(dst []float32, width int, src []byte, stride, rows, n int)
+	loadFunc func(dst []float32, width int, src []byte, stride, ahead, rows, n int)
 )
 
 // heights lists the numbers of query rows that there are kernels for.

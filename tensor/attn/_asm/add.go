@@ -12,7 +12,7 @@ import (
 // many rows as the registers allow stays in registers for all positions; the
 // first runs are the widest.
 func add(rows int, t elements) {
-	function(fmt.Sprintf("Add%s%d", t.name, rows), "(dst, w []float32, stride int, v []byte, vStride, vectors, n int)",
+	function(fmt.Sprintf("Add%s%d", t.name, rows), "(dst, w []float32, stride int, v []byte, vStride, ahead, vectors, n int)",
 		"adds weighted values to rows: see addGeneric.")
 	least := t.values / lanes // vectors of a run
 	height := min(rows, v.lanes()/(least*halves()))
@@ -56,7 +56,7 @@ func addRun(label string, t elements, run, first, height int, dst, values, left 
 
 	var later GPVirtual
 	if first == 0 && t.distant {
-		later = fetchAhead([]GPVirtual{at}, stride{one: vStride})[0]
+		later = fetchAhead([]GPVirtual{at})[0]
 	}
 
 	Label(position)

@@ -15,7 +15,7 @@ import (
 // register g*c + l.
 func dots(rows int, t elements) {
 	function(fmt.Sprintf("Dots%s%d", t.name, rows),
-		"(dst []float32, stride int, q []float32, k []byte, kStride, vectors, keys int, scale float32)",
+		"(dst []float32, stride int, q []float32, k []byte, kStride, ahead, vectors, keys int, scale float32)",
 		"multiplies query rows with keys: see dotsGeneric.")
 	height := min(rows, v.lanes()/4) // query rows at once
 	for first := 0; first < rows; first += height {
@@ -72,7 +72,7 @@ func dotsOf(t elements, first, height int) {
 		}
 		var aheadAt []GPVirtual
 		if half == 0 && first == 0 && t.distant {
-			aheadAt = fetchAhead(keyAt, keyStride)
+			aheadAt = fetchAhead(keyAt)
 		}
 		steps := Load(Param("vectors"), GP64())
 		loop := fmt.Sprintf("%sHalf%d", again, half)
@@ -151,14 +151,11 @@ func (s stride) at(base Register, row int) Mem {
 	return Mem{Base: base, Index: s.one, Scale: uint8(row)}
 }
 
-// ahead is the number of rows that memory is fetched ahead of use: rows of one
-// head are too far apart for the hardware to see where they go.
-const ahead = 32
-
-// fetchAhead returns the addresses of rows that are used later.
-func fetchAhead(at []GPVirtual, s stride) []GPVirtual {
-	distance, later := GP64(), make([]GPVirtual, len(at))
-	IMUL3Q(Imm(ahead), s.one, distance)
+// fetchAhead returns the addresses of memory that is fetched for later: rows of
+// one head are too far apart for the hardware to see where they go, and the
+// next ones may be in another page.
+func fetchAhead(at []GPVirtual) []GPVirtual {
+	distance, later := Load(Param("ahead"), GP64()), make([]GPVirtual, len(at))
 	for i := range at {
 		later[i] = GP64()
 		LEAQ(Mem{Base: at[i], Index: distance, Scale: 1}, later[i])

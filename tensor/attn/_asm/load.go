@@ -43,12 +43,11 @@ var types = []elements{
 
 // load brings rows to float32.
 func load(t elements) {
-	function("Load"+t.name, "(dst []float32, width int, src []byte, stride, rows, n int)", "loads rows of "+t.name+": see loadGeneric.")
+	function("Load"+t.name, "(dst []float32, width int, src []byte, stride, ahead, rows, n int)", "loads rows of "+t.name+": see loadGeneric.")
 	dst, width := Load(Param("dst").Base(), GP64()), Load(Param("width"), GP64())
 	SHLQ(Imm(2), width)
 	src, stride, rows := Load(Param("src").Base(), GP64()), Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
-	distance := GP64()
-	IMUL3Q(Imm(ahead), stride, distance)
+	distance := Load(Param("ahead"), GP64())
 	in, out, n := GP64(), GP64(), GP64()
 	Label("row")
 	MOVQ(src, in)
