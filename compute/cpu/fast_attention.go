@@ -178,13 +178,17 @@ func (c *attention) plan() {
 	}
 }
 
+// tasksPerThread is how many tasks a thread should find at least: the last ones
+// even out what cores differ by.
+const tasksPerThread = 16
+
 // headsAtOnce is how many KV heads a task of count query rows takes if there
 // are so many steps. The rows of a page have all heads side by side, so it is
 // best to go over them together, as long as every thread has something to do.
 func (c *attention) headsAtOnce(count, steps int) int {
 	heads := c.a.Layout.Heads
 	fit := c.rows / (count * (c.a.Heads / heads))
-	wanted := (4*c.pool.Threads() + steps - 1) / steps // tasks of a step
+	wanted := (tasksPerThread*c.pool.Threads() + steps - 1) / steps // tasks of a step
 	return max(1, min(fit, heads/wanted))
 }
 
@@ -225,7 +229,7 @@ func (c *attention) task(block *attn.Block, i int) {
 	t := c.tasks[i]
 	block.Reset()
 	c.eachRow(t, func(_, r, h int) {
-		block.Query(row(c.q, t.run.Row+r)[h*c.a.Layout.KDim:][:c.a.Layout.KDim], 0, 0)
+		block.Query(row(c.q, t.run.Row+r)[h*c.a.Layout.KDim:][:c.a.Layout.KDim])
 	})
 	for span := t.span; span < t.end; span++ {
 		c.span(block, i, span)
@@ -305,15 +309,16 @@ type stored struct {
 	values bool
 }
 
-// sizes are the bytes from one position to the next and those of a head.
-func (s stored) sizes() (row, head int64) {
+// sizes are the bytes from one position to the next, from one head to the
+// next, and of a head.
+func (s stored) sizes() (row, next, head int64) {
 	switch {
 	case !s.values:
-		return s.l.KRow(), s.l.KHeadBytes
+		return s.l.KRow(), s.l.KHeadBytes, s.l.KHeadBytes
 	case s.l.VInK:
-		return s.l.KRow(), s.l.VHeadBytes
+		return s.l.KRow(), s.l.KHeadBytes, s.l.VHeadBytes
 	}
-	return s.l.VRow(), s.l.VHeadBytes
+	return s.l.VRow(), s.l.VHeadBytes, s.l.VHeadBytes
 }
 
 // at is the page of a position and where it has a head.
@@ -337,20 +342,20 @@ func (c *attention) pass(s stored, block *attn.Block, t attentionTask, begin, en
 	take func(first, end, pos, n int, src []byte, stride, ahead int)) {
 	rows, origin := t.count*t.heads, begin/compute.SpanTokens*compute.SpanTokens
 	most, blockTokens := block.TileRows(rows), s.l.BlockTokens
-	row, head := s.sizes()
+	row, step, head := s.sizes()
 	for n := 0; begin < end; begin += n {
 		n = min(most, blockTokens-begin%blockTokens, end-begin)
-		here, next := s.address(begin, t.kv), then
+		here, next, ahead := s.address(begin, t.kv), then, 0
 		if begin+n < end {
 			next = s.address(begin+n, t.kv)
 		}
-		ahead := 0
 		if next != 0 {
 			ahead = int(next - here)
 		}
+		page, off := s.at(begin, t.kv)
+		tile, size := bytesOf(page)[off:], int64(n-1)*row+head
 		for i := range t.kvs {
-			page, off := s.at(begin, t.kv+i)
-			take(i*rows, (i+1)*rows, begin-origin, n, bytesOf(page.At(off, int64(n-1)*row+head)), int(row), ahead)
+			take(i*rows, (i+1)*rows, begin-origin, n, tile[int64(i)*step:][:size], int(row), ahead)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type Shape struct {
 }
 
 // A Block attends with a number of query rows to one span. Its use is: Reset,
-// Query for each row, Keys for all positions in ascending order, Weigh, Values
+// Query and See for each row, Keys for all positions in ascending order, Weigh, Values
 // likewise, Partial for each row. Positions count from the beginning of the
 // span. Rows that share a KV head are neighbours.
 type Block struct {
@@ -28,6 +28,7 @@ type Block struct {
 	kWidth, vWidth int      // floats of a row of a tile
 	tileRows       int      // positions of a tile
 	rows           []blockRow
+	alike          bool      // all rows see the same positions
 	q              []float32 // rows of kWidth
 	scores         []float32 // rows of stride
 	stride         int
@@ -84,16 +85,20 @@ func (b *Block) Init(s Shape, rows int, memory []byte) {
 // Reset forgets all rows.
 func (b *Block) Reset() { b.rows = b.rows[:0] }
 
-// Query adds a row that sees positions [from, to).
-func (b *Block) Query(q []float32, from, to int) {
+// Query adds a row. See tells what it sees.
+func (b *Block) Query(q []float32) {
 	row := b.q[len(b.rows)*b.kWidth:][:b.kWidth]
 	clear(row[copy(row, q):])
 	tensor.Rotate(b.shape.KType, row)
-	b.rows = append(b.rows, blockRow{from: from, to: to})
+	b.rows = append(b.rows, blockRow{})
 }
 
-// See changes what row i sees, and keeps its query.
-func (b *Block) See(i, from, to int) { b.rows[i] = blockRow{from: from, to: to} }
+// See changes what row i sees, and keeps its query. All rows are told, in
+// ascending order.
+func (b *Block) See(i, from, to int) {
+	b.rows[i] = blockRow{from: from, to: to}
+	b.alike = i == 0 || b.alike && from == b.rows[0].from && to == b.rows[0].to
+}
 
 // TileRows is the most positions that Keys and Values take at a time with so
 // many rows.
@@ -104,8 +109,9 @@ func (b *Block) TileRows(rows int) int {
 	return b.tileRows
 }
 
-// directRows positions of all heads should stay in the second cache.
-const directRows = 16
+// directRows positions of all heads, and as many that are fetched for later,
+// should stay in the second cache.
+const directRows = 32
 
 // fewRows is up to how many query rows convert keys and values as they meet
 // them. With more, a tile of float32 is better.
@@ -156,6 +162,9 @@ func kernelFor(rows int) int {
 // between them.
 func (b *Block) union(first, rows int) (from, to int) {
 	from, to = b.rows[first].from, b.rows[first].to
+	if b.alike {
+		return from, to
+	}
 	for _, r := range b.rows[first+1 : first+rows] {
 		from, to = min(from, r.from), max(to, r.to)
 	}
@@ -220,6 +229,13 @@ func (b *Block) Values(first, end, pos, n int, src []byte, stride, ahead int) {
 // of them see together, and the others row by row.
 func (b *Block) addRows(k *kernels, kernel, first, begin, end int, src []byte, stride, ahead int) {
 	rows := heights[kernel]
+	if r := &b.rows[first]; b.alike {
+		if from, to := max(r.from, begin), min(r.to, end); from < to {
+			k.add[kernel](b.sums[first*b.vWidth:], b.scores[first*b.stride+from:], b.stride, src[(from-begin)*stride:], stride, ahead,
+				b.vWidth/lanes, to-from)
+		}
+		return
+	}
 	from, to := b.common(first, rows)
 	from, to = max(from, begin), min(to, end)
 	if from >= to {
