@@ -21,10 +21,10 @@ func TestGeometry(t *testing.T) {
 		wantBlock  int
 		wantPerTok int64
 	}{
-		{"llama-8b f16", repeat(32, Shape{Heads: 8, KDim: 128, VDim: 128}), tensor.F16, tensor.F16, 0, 16, 32 * 8 * 256 * 2},
+		{"llama-8b f16", repeat(32, Shape{Heads: 8, KDim: 128, VDim: 128}), tensor.F16, tensor.F16, 0, 32, 32 * 8 * 256 * 2},
 		{"one small head", repeat(2, Shape{Heads: 1, KDim: 8, VDim: 8}), tensor.F16, tensor.F16, 0, 256, 2 * 32},
-		{"asymmetric", repeat(1, Shape{Heads: 4, KDim: 64, VDim: 64}), tensor.F32, tensor.F16, 0, 64, 4 * 64 * 6},
-		{"MLA", repeat(1, Shape{Heads: 1, KDim: 576, VDim: 512, VInK: true}), tensor.F16, tensor.F16, 0, 64, 1152},
+		{"asymmetric", repeat(1, Shape{Heads: 4, KDim: 64, VDim: 64}), tensor.F32, tensor.F16, 0, 128, 4 * 64 * 6},
+		{"MLA", repeat(1, Shape{Heads: 1, KDim: 576, VDim: 512, VInK: true}), tensor.F16, tensor.F16, 0, 128, 1152},
 		{"given", repeat(3, Shape{Heads: 2, KDim: 64, VDim: 64}), tensor.F16, tensor.F16, 4, 4, 3 * 2 * 64 * 4},
 		{"no KV in layer 0", append(repeat(1, Shape{}), Shape{Heads: 2, KDim: 64, VDim: 64}), tensor.F16, tensor.F16, 8, 8, 512},
 	} {

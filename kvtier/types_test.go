@@ -52,7 +52,7 @@ func TestRowBytes(t *testing.T) {
 						if l.BytesPerToken() != want || g.BytesPerToken() != 3*want {
 							t.Errorf("%s: %d bytes a token, want %d", what, l.BytesPerToken(), want)
 						}
-						if page := l.PageBytes(); page != want*int64(g.BlockTokens) || g.BlockTokens < MaxBlockTokens && (page%4096 != 0 || page < 64<<10) {
+						if page := l.PageBytes(); page != want*int64(g.BlockTokens) || g.BlockTokens < MaxBlockTokens && (page%4096 != 0 || page < leastPage) {
 							t.Errorf("%s: pages of %d bytes in blocks of %d", what, page, g.BlockTokens)
 						}
 						if g.Waste() < 0 || g.Waste() >= g.BytesPerToken() {

@@ -4545,3 +4545,24 @@ DATA all7fffffff<>+52(SB)/4, $0x7fffffff
 DATA all7fffffff<>+56(SB)/4, $0x7fffffff
 DATA all7fffffff<>+60(SB)/4, $0x7fffffff
 GLOBL all7fffffff<>(SB), RODATA|NOPTR, $64
+
+// func avx2Blend(acc []float32, x []float32, ca float32, cx float32)
+// Requires: AVX
+TEXT ·avx2Blend(SB), NOSPLIT, $0-56
+	MOVQ         acc_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         acc_len+8(FP), DX
+	VBROADCASTSS ca+48(FP), Y0
+	VBROADCASTSS cx+52(FP), Y1
+
+next:
+	VMULPS  (AX), Y0, Y2
+	VMULPS  (CX), Y1, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JNZ     next
+	VZEROUPPER
+	RET

@@ -153,3 +153,8 @@ func avx512Softmax(scores []float32) (top float32, sum float32)
 //
 //go:noescape
 func avx512Softcap(x []float32, limit float32)
+
+// avx512Blend adds up scaled values: see blendGeneric.
+//
+//go:noescape
+func avx512Blend(acc []float32, x []float32, ca float32, cx float32)

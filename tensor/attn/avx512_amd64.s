@@ -4981,3 +4981,24 @@ DATA all7fffffff<>+52(SB)/4, $0x7fffffff
 DATA all7fffffff<>+56(SB)/4, $0x7fffffff
 DATA all7fffffff<>+60(SB)/4, $0x7fffffff
 GLOBL all7fffffff<>(SB), RODATA|NOPTR, $64
+
+// func avx512Blend(acc []float32, x []float32, ca float32, cx float32)
+// Requires: AVX, AVX512F
+TEXT ·avx512Blend(SB), NOSPLIT, $0-56
+	MOVQ         acc_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         acc_len+8(FP), DX
+	VBROADCASTSS ca+48(FP), Z0
+	VBROADCASTSS cx+52(FP), Z1
+
+next:
+	VMULPS  (AX), Z0, Z2
+	VMULPS  (CX), Z1, Z3
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JNZ     next
+	VZEROUPPER
+	RET

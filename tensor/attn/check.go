@@ -26,6 +26,11 @@ func (s *Set) Check() error {
 	if err := s.differ("softcap", got, want); err != nil {
 		return err
 	}
+	s.blend(got, numbers(512), 0.3, 0.7)
+	generic.blend(want, numbers(512), 0.3, 0.7)
+	if err := s.differ("blend", got, want); err != nil {
+		return err
+	}
 	top, sum := s.softmax(got)
 	wantTop, wantSum := generic.softmax(want)
 	return s.differ("softmax", append(got, top, sum), append(want, wantTop, wantSum))

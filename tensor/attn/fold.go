@@ -17,7 +17,16 @@ func Fold(acc []float32, top, sum float32, values []float32) {
 	ca, cp := f32.Exp(acc[0]-both), f32.Exp(top-both)
 	acc[0], acc[1] = both, float32(acc[1]*ca)+float32(sum*cp)
 	acc = acc[2:]
-	for i, v := range values[:len(acc)] {
-		acc[i] = float32(acc[i]*ca) + float32(v*cp)
+	values = values[:len(acc)]
+	whole := len(acc) / lanes * lanes
+	if whole > 0 {
+		Current().blend(acc[:whole], values[:whole], ca, cp)
+	}
+	blendGeneric(acc[whole:], values[whole:], ca, cp)
+}
+
+func blendGeneric(acc, x []float32, ca, cx float32) {
+	for i, v := range x[:len(acc)] {
+		acc[i] = float32(acc[i]*ca) + float32(v*cx)
 	}
 }

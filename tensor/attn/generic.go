@@ -11,7 +11,7 @@ import (
 var generic = newGeneric()
 
 func newGeneric() *Set {
-	s := &Set{name: "generic", types: map[tensor.Type]*kernels{}, softmax: softmaxGeneric, softcap: softcapGeneric}
+	s := &Set{name: "generic", types: map[tensor.Type]*kernels{}, softmax: softmaxGeneric, softcap: softcapGeneric, blend: blendGeneric}
 	for _, t := range []tensor.Type{tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0} {
 		k := &kernels{load: loadGeneric(t)}
 		for i, rows := range heights {

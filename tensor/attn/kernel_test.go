@@ -123,6 +123,10 @@ func checkScores(t *rapid.T, s *Set) {
 	s.softcap(got, 20)
 	generic.softcap(want, 20)
 	equal(t, "softcap", got, want)
+	y := guard.Copy(t, normal(r, len(x)))
+	s.blend(got, y, scale, -0.3)
+	generic.blend(want, y, scale, -0.3)
+	equal(t, "blend", got, want)
 	got, want = guard.Copy(t, x), x
 	top, sum := s.softmax(got)
 	wantTop, wantSum := generic.softmax(want)

@@ -34,6 +34,10 @@ type (
 	// softcapFunc computes limit * tanh(x/limit) of a multiple of 16 values.
 	softcapFunc func(x []float32, limit float32)
 
+	// blendFunc computes acc = ca*acc + cx*x of a multiple of 16 values, at
+	// least that, each product rounded.
+	blendFunc func(acc, x []float32, ca, cx float32)
+
 	// loadFunc converts the first n values of each of the rows, which begin
 	// at src[i*stride], to float32 at dst[i*width]. n is a multiple of 16 and
 	// of the block of the type, and at least that.
@@ -49,6 +53,7 @@ type Set struct {
 	types   map[tensor.Type]*kernels // f32 is there; others may be dequantized
 	softmax softmaxFunc
 	softcap softcapFunc
+	blend   blendFunc
 }
 
 // kernels are those that know a type.

@@ -24,7 +24,7 @@ func nativeSets() (list []*Set) {
 }
 
 var avx512 = &Set{
-	name: "avx512", softmax: avx512Softmax, softcap: avx512Softcap,
+	name: "avx512", softmax: avx512Softmax, softcap: avx512Softcap, blend: avx512Blend,
 	types: map[tensor.Type]*kernels{
 		tensor.F32: {
 			dots: [...]dotsFunc{avx512DotsF324, avx512DotsF322, avx512DotsF321},
@@ -50,7 +50,7 @@ var avx512 = &Set{
 }
 
 var avx2 = &Set{
-	name: "avx2", softmax: avx2Softmax, softcap: avx2Softcap,
+	name: "avx2", softmax: avx2Softmax, softcap: avx2Softcap, blend: avx2Blend,
 	types: map[tensor.Type]*kernels{
 		tensor.F32: {
 			dots: [...]dotsFunc{avx2DotsF324, avx2DotsF322, avx2DotsF321},

@@ -48,6 +48,7 @@ func attention() {
 	}
 	softmax()
 	softcap()
+	blend()
 }
 
 // vectors generates package vec.
