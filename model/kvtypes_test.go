@@ -28,7 +28,7 @@ func TestEveryKVType(t *testing.T) {
 	dev := fastDevice(t, 2)
 	for i, path := range modelFiles(t) {
 		types := kvtier.Types()
-		if i >= 12 || testing.Short() { // the types in turn are enough
+		if !long && (i >= 12 || testing.Short()) { // the types in turn are enough
 			types = types[i%len(types):][:1]
 		}
 		for _, k := range types {

@@ -111,10 +111,10 @@ func TestStreaming(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	q := pageio.NewQueue(pageio.Depth)
+	const piece, depth = 1 << 20, 32 // the disk's best
+	q := pageio.NewQueue(depth)
 	defer q.Close()
-	const piece = 1 << 20
-	var mems [pageio.Depth][]byte
+	var mems [depth][]byte
 	for i := range mems {
 		mem, free, err := pageio.NewMemory(pageio.Room(piece))
 		if err != nil {
@@ -125,7 +125,7 @@ func TestStreaming(t *testing.T) {
 	}
 	var at int64
 	plainSlice := func() float64 {
-		begin, done, bytes, busy := time.Now(), make(chan int, pageio.Depth), int64(0), 0
+		begin, done, bytes, busy := time.Now(), make(chan int, depth), int64(0), 0
 		ask := func(i int) {
 			if at+piece > f.Size() {
 				at = 0
