@@ -296,13 +296,16 @@ func TestPagedPromptReadsOnce(t *testing.T) {
 	for _, like := range []string{"tiny", "tiny-moe"} {
 		f := synthFile(t, synth.Options{Like: like, Type: tensor.Q4_K, Layers: 24, Seed: 1})
 		o := Options{Context: 1024, Batch: 512, Threads: 2, Weights: ResidentPaged}
+		if testing.Short() {
+			o.Batch = 32
+		}
 		o.WeightsMemory = max(leastPool(t, f, o), somePools(t, f, o)["100 %"]/10)
 		m, err := New(context.Background(), f, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		seq := m.NewSequence()
-		tokens := make([]int32, 512)
+		tokens := make([]int32, o.Batch)
 		for i := range tokens {
 			tokens[i] = int32(i * 31 % 500)
 		}

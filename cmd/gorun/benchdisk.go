@@ -124,16 +124,15 @@ func writeBlocks(ctx context.Context, f *os.File, blocks int, bar *progress) (fl
 func readBlocks(ctx context.Context, r io.ReaderAt, order []int, queue int) (float64, error) {
 	var next atomic.Int64
 	errs := make([]error, queue)
+	memory, free, err := pageio.NewMemory(int64(queue) * diskBlock)
+	if err != nil {
+		return 0, err
+	}
 	var all sync.WaitGroup
 	begin := time.Now()
 	for q := range queue {
 		all.Go(func() {
-			block, free, err := pageio.NewMemory(diskBlock)
-			if err != nil {
-				errs[q] = err
-				return
-			}
-			defer func() { errs[q] = errors.Join(errs[q], free()) }()
+			block := memory[q*diskBlock:][:diskBlock]
 			for errs[q] == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(order) {
@@ -146,5 +145,6 @@ func readBlocks(ctx context.Context, r io.ReaderAt, order []int, queue int) (flo
 		})
 	}
 	all.Wait()
-	return float64(len(order)*diskBlock) / time.Since(begin).Seconds(), errors.Join(errs...)
+	speed := float64(len(order)*diskBlock) / time.Since(begin).Seconds()
+	return speed, errors.Join(errors.Join(errs...), free())
 }

@@ -83,11 +83,10 @@ func (p *pagingMeter) readPlainly(ctx context.Context, m *model.Model) (err erro
 
 // report is nil without paging.
 func (p *pagingMeter) report(m *model.Model) *pagingReport {
-	l := m.Plan().Paging()
-	if l == nil {
+	if m.Plan().Paging() == nil {
 		return nil
 	}
-	r := newPagingReport(l, p.sum, p.took)
+	r := &pagingReport{PagingReport: m.Plan().PagingReport(p.sum, p.took)}
 	if len(p.shares) > 0 {
 		share := spreadOf(p.shares)
 		r.DiskSpeed, r.OfDisk = spreadOf(p.plain).Median, &share

@@ -5,12 +5,10 @@ import (
 	"io"
 	"log/slog"
 	"text/tabwriter"
-	"time"
 
 	"gorun/gguf"
 	"gorun/internal/units"
 	"gorun/model"
-	"gorun/pager"
 )
 
 // pagingFlags say where weights are kept.
@@ -42,33 +40,13 @@ func tellPaging(m *model.Model, o model.Options) {
 	}
 }
 
-// pagingReport says how paging went.
+// pagingReport is how paging went beside what the disk can do: as bench measured
+// it around each test, or bench --disk once.
 type pagingReport struct {
-	Resident      float64 `json:"resident_share"`
-	Pool          int64   `json:"pool_bytes"`
-	Weights       int64   `json:"weight_bytes"`
-	Passes        int64   `json:"passes"`
-	Tokens        int64   `json:"tokens"`
-	BytesRead     int64   `json:"bytes_read"`
-	BytesPerPass  float64 `json:"bytes_read_per_pass"`
-	ClosedForm    int64   `json:"closed_form_bytes_per_pass"` // of what every pass uses
-	HitRate       float64 `json:"hit_rate"`
-	ExpertHitRate float64 `json:"expert_hit_rate"`
-	Speed         float64 `json:"bytes_per_second"` // read, over all the time
-	Stalled       float64 `json:"stalled_share"`    // of the time, waiting for the disk
-	Busy          float64 `json:"reading_share"`    // of the time, with reads under way
-	DiskSpeed     float64 `json:"disk_bytes_per_second,omitempty"`
-	OfDisk        *spread `json:"share_of_disk_bandwidth,omitempty"`
-}
-
-// newPagingReport reports the passes that s counts, which took so long.
-func newPagingReport(l *pager.Layout, s pager.Stats, took time.Duration) *pagingReport {
-	read := float64(s.BytesRead + s.RowBytes)
-	return &pagingReport{
-		Resident: l.Resident(), Pool: l.TotalBytes(), Weights: l.Bytes(), Passes: s.Passes, Tokens: s.Tokens, BytesRead: s.BytesRead + s.RowBytes,
-		BytesPerPass: read / float64(max(1, s.Passes)), ClosedForm: l.Streamed(), HitRate: s.HitRate(), ExpertHitRate: s.HitRateOf(pager.Routed),
-		Speed: read / took.Seconds(), Stalled: s.Stalled.Seconds() / took.Seconds(), Busy: s.Busy.Seconds() / took.Seconds(),
-	}
+	*model.PagingReport
+	DiskSpeed float64 `json:"disk_bytes_per_second,omitempty"`
+	OfDisk    *spread `json:"share_of_disk_bandwidth,omitempty"`
+	measured  string  // the directory of bench --disk
 }
 
 // print writes the report as lines of a table.
@@ -83,8 +61,11 @@ func (r *pagingReport) print(out io.Writer) {
 		fmt.Fprintf(t, "hit rate %.1f %%; (N-C)/N of the model is %v\n", 100*r.HitRate, units.Size(r.ClosedForm))
 	}
 	fmt.Fprintf(t, "disk\t%s/s\t", size(r.Speed))
-	if r.OfDisk != nil {
+	switch {
+	case r.OfDisk != nil:
 		fmt.Fprintf(t, "%s; ", r.OfDisk.percent("plain reads around each test, "+size(r.DiskSpeed)+"/s"))
+	case r.DiskSpeed > 0:
+		fmt.Fprintf(t, "%.0f %% of %s/s, measured in %s; ", 100*r.Speed/r.DiskSpeed, size(r.DiskSpeed), r.measured)
 	}
 	fmt.Fprintf(t, "read %.0f %%, waited for it %.0f %% of the time\n", 100*r.Busy, 100*r.Stalled)
 	t.Flush() // to standard error or a buffer

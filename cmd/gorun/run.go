@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"gorun/model"
 	"gorun/model/sample"
+	"gorun/pager"
 )
 
 type runCommand struct {
@@ -148,14 +150,21 @@ func (c *runCommand) Run(s *streams, in *interrupts) (err error) {
 
 // tellPaged tells how paging went, on standard error.
 func (c *runCommand) tellPaged(s *streams, m *model.Model, took time.Duration) error {
-	stats, paged := m.PagingStats()
-	if !paged || c.JSON || stats.Passes == 0 {
+	report := m.PagingReport(pager.Stats{}, took)
+	if report == nil || c.JSON || report.Passes == 0 {
 		return nil
+	}
+	r := &pagingReport{PagingReport: report}
+	part := m.File().Parts()[0]
+	if _, ok := part.ReaderAt.(*os.File); ok {
+		if speeds, err := readDiskSpeeds(); err == nil {
+			r.measured, r.DiskSpeed = speeds.of(part.Path)
+		}
 	}
 	if _, err := io.WriteString(s.err, "\n"); err != nil {
 		return err
 	}
-	newPagingReport(m.Plan().Paging(), stats, took).print(s.err)
+	r.print(s.err)
 	return nil
 }
 

@@ -39,15 +39,24 @@ const Block = 4096
 // Room is the memory that reading a page of n bytes takes.
 func Room(n int64) int64 { return (n+Block-1)/Block*Block + Block }
 
-// NewMemory allocates n bytes that begin on a block.
+// largePage is what large pages of memory are aligned to.
+const largePage = 2 << 20
+
+// NewMemory allocates n bytes that begin on a block; of a large page, if they are
+// as many. A read into large pages hands the disk a few pieces instead of one for
+// every 4 KiB: in a virtual machine it is then several times as fast.
 func NewMemory(n int64) (mem []byte, free func() error, err error) {
-	a, err := arena.New(n + Block)
+	unit := int64(Block)
+	if n >= largePage {
+		unit = largePage
+	}
+	a, err := arena.New((n+unit-1)/unit*unit + unit)
 	if err != nil {
 		return nil, nil, err
 	}
 	b := a.Bytes()
-	adviseHuge(b) // fewer pages to pin for each read, and to look up
-	skip := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (Block - 1)
+	adviseHuge(b)
+	skip := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (unit - 1)
 	return b[skip : skip+n : skip+n], a.Free, nil
 }
 
