@@ -16,6 +16,10 @@ type fast struct {
 	prepared []byte       // rows of activations as gemm wants them
 	partials compute.Span // of spans that are attended to side by side
 
+	product     product
+	productBody func(worker, lo, hi int)
+	foresight   foresight
+
 	attention     attention
 	attentionBody func(worker, lo, hi int)
 }
@@ -47,6 +51,7 @@ func preparedBytes(cols int) int64 {
 
 func newFast(s *stream, w compute.Work, memory *arena.Arena) *fast {
 	f := &fast{stream: s, memory: memory}
+	f.productBody = f.multiply
 	f.attentionBody = f.attention.do
 	if rest := memory.Bytes(); len(rest) > 0 {
 		for range s.pool.Threads() {

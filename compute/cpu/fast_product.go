@@ -20,6 +20,9 @@ type product struct {
 	prepared, residual   []byte // rows of activations; residual may be nil
 }
 
+// streamed reports whether the product takes as long as reading its weights.
+func (p *product) streamed() bool { return p.n <= 2 }
+
 // precise reports whether weights are so exact that activations of 8 bits
 // would be what limits the product. It is then the sum of two products, one
 // of activations rounded to 8 bits and one of what that leaves. Decoding waits
@@ -40,19 +43,26 @@ func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows
 	defer release(w)
 	require(x.Cols == w.Cols && w.First+w.Rows <= dst.Cols,
 		"MatMul of rows [%d, %d) of %d by %d columns to %d", w.First, w.First+w.Rows, w.Cols, x.Cols, dst.Cols)
-	p := product{
+	// The product lives in the stream, so that it is not allocated each time.
+	f.product = product{
 		t: w.Type, out: floatsFrom(dst, w.First), stride: dst.Stride, to: rows.To,
 		weights: bytesOf(w.Data), rows: w.Rows, cols: w.Cols, rowBytes: int(w.RowBytes()), n: count(rows, x.Rows),
 	}
-	f.prepare(&p, x, rows.From)
+	p := &f.product
+	f.prepare(p, x, rows.From)
 	tiles := (w.Rows + tileRows - 1) / tileRows
-	grain := f.tilesAtOnce(&p)
+	grain := f.tilesAtOnce(p)
 	if p.residual != nil && p.n > 1 {
 		grain = min(grain, preciseRows/tileRows)
 	}
-	f.pool.For(tiles, grain, func(worker, lo, hi int) {
-		f.multiply(&p, worker, lo*tileRows, min(hi*tileRows, w.Rows))
-	})
+	if p.streamed() {
+		f.pool.upcoming.Store(f.foresight.see(p.weights, grain*tileRows*p.rowBytes))
+		f.pool.ForRuns(tiles, grain, mostTiles/grain, f.productBody)
+	} else {
+		f.pool.upcoming.Store(f.foresight.forget())
+		f.pool.For(tiles, grain, f.productBody)
+	}
+	f.product = product{}
 }
 
 // prepare rounds the rows of activations.
@@ -80,8 +90,10 @@ func (f *fast) prepare(p *product, x compute.Matrix, from []int32) {
 	})
 }
 
-// multiply computes rows [first, end) of the weights.
-func (f *fast) multiply(p *product, worker, first, end int) {
+// multiply computes tiles [lo, hi) of the weights.
+func (f *fast) multiply(worker, lo, hi int) {
+	p := &f.product
+	first, end := lo*tileRows, min(hi*tileRows, p.rows)
 	weights, n := p.weights[first*p.rowBytes:], end-first
 	if p.residual != nil && p.n == 1 {
 		f.multiplyPair(p, worker, first, weights, n)
@@ -126,7 +138,7 @@ const streamBytes = 64 << 10
 // streamed; with many, panels of four tiles stay in the cache.
 func (f *fast) tilesAtOnce(p *product) int {
 	tiles := (p.rows + tileRows - 1) / tileRows
-	if p.n <= 2 {
+	if p.streamed() {
 		return min(max(1, streamBytes/(tileRows*p.rowBytes)), max(1, tiles/(4*f.pool.Threads())), mostTiles)
 	}
 	n := min(max(1, tiles/(8*f.pool.Threads())), mostTiles)

@@ -2,24 +2,25 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"gorun/internal/prefetch"
 	"gorun/internal/spin"
 )
 
 // Pool splits loops among a fixed set of goroutines. Each has a run of indices
-// of its own and takes small chunks of it, in ascending order; who is done
+// of its own and takes chunks of it, in ascending order, ever fewer at a time; who is done
 // early takes chunks from the end of another's run. So a slow core does less,
 // and since the caller takes part, a worker that has claimed nothing is never
 // waited for.
 //
 // A worker without work spins for a moment, since the next loop of a forward
 // pass begins within microseconds and waking a thread takes tens of them; then
-// it lets other goroutines run, and then it sleeps.
+// it lets other goroutines run, and then it sleeps. Before all that it fetches what it will
+// read next, if that is known, so that memory is never idle.
 type Pool struct {
 	threads int
 	workers sync.WaitGroup
@@ -30,8 +31,9 @@ type Pool struct {
 	n, grain int
 	body     func(worker, lo, hi int)
 
-	shares     []share      // of each thread
-	unfinished atomic.Int64 // chunks not yet done
+	upcoming   atomic.Pointer[upcoming] // of the loop after this one
+	shares     []share                  // of each thread
+	unfinished atomic.Int64             // chunks not yet done
 	closed     atomic.Bool
 
 	sleeping atomic.Int64  // workers that sleep and will be sent no token yet
@@ -40,14 +42,57 @@ type Pool struct {
 	done     chan struct{}
 }
 
-// share is the run of chunks of one thread that nobody has claimed: the first
-// in the upper half, the end in the lower half. It has a cache line of its own.
+// share is the run of chunks of one thread that nobody has claimed. It has a
+// cache line of its own.
 type share struct {
-	chunks atomic.Uint64
+	chunks atomic.Uint64 // a chunks
 	_      [56]byte
 }
 
+// chunks is a run of chunks, and how many are claimed at a time at most:
+//
+//	bit 63        38 37         12 11          0
+//	   | first      | end         | most        |
+type chunks uint64
+
 const (
+	mostBits, endBits = 12, 26
+	mostChunks        = 1<<endBits - 1
+	oneOfEnd, oneOf   = 1 << mostBits, 1 << (mostBits + endBits)
+)
+
+func newChunks(first, end, most int) chunks {
+	return chunks(first*oneOf + end*oneOfEnd + min(most, oneOfEnd-1))
+}
+
+func (c chunks) first() int { return int(c >> (mostBits + endBits)) }
+func (c chunks) end() int   { return int(c >> mostBits & mostChunks) }
+func (c chunks) most() int  { return int(c & (oneOfEnd - 1)) }
+func (c chunks) left() int  { return c.end() - c.first() }
+
+// upcoming is memory that the threads will share in a loop, in pieces of
+// which the last may be shorter.
+type upcoming struct {
+	memory []byte
+	piece  int
+}
+
+// share is the beginning of what a thread will read.
+func (u *upcoming) share(worker, threads int) []byte {
+	if u == nil {
+		return nil
+	}
+	pieces := (len(u.memory) + u.piece - 1) / u.piece
+	first, end := worker*pieces/threads, (worker+1)*pieces/threads
+	from := first * u.piece
+	return u.memory[from:min(end*u.piece, from+fetching, len(u.memory))]
+}
+
+const (
+	// fetching is how much of the next loop's memory a thread fetches at most, well
+	// within its second cache; fetchingAtOnce is how much before it looks for work.
+	fetching       = 256 << 10
+	fetchingAtOnce = 1 << 10
 	// idling is how long a worker spins for the next loop.
 	idling = 200 * time.Microsecond
 	// waiting is how long the caller spins for the last chunk of others. They are
@@ -78,60 +123,79 @@ func (p *Pool) Threads() int { return p.threads }
 // and returns when all is done. worker is below Threads and differs between
 // calls that run at the same time. Only one For runs at a time.
 func (p *Pool) For(n, grain int, body func(worker, lo, hi int)) {
-	grain = max(grain, 1)
+	p.ForRuns(n, grain, 1, body)
+}
+
+// ForRuns is For with runs of up to most times grain indices, which get shorter towards the end.
+func (p *Pool) ForRuns(n, grain, most int, body func(worker, lo, hi int)) {
+	grain, most = max(grain, 1), max(most, 1)
 	if n <= 0 {
 		return
 	}
 	if p.threads == 1 || n <= grain {
-		for lo := 0; lo < n; lo += grain {
-			body(0, lo, min(lo+grain, n))
+		for lo := 0; lo < n; lo += grain * most {
+			body(0, lo, min(lo+grain*most, n))
 		}
 		return
 	}
-	chunks := (n + grain - 1) / grain
+	all := (n + grain - 1) / grain
+	require(all <= mostChunks, "a loop of %d chunks", all)
 	p.n, p.grain, p.body = n, grain, body
-	p.unfinished.Store(int64(chunks))
+	p.unfinished.Store(int64(all))
 	for i := range p.shares {
-		p.shares[i].chunks.Store(uint64(i*chunks/p.threads)<<32 | uint64((i+1)*chunks/p.threads))
+		p.shares[i].chunks.Store(uint64(newChunks(i*all/p.threads, (i+1)*all/p.threads, most)))
 	}
-	p.rouse(chunks - 1)
-	for p.work(0) {
-	}
+	p.rouse(all - 1)
+	p.work(0)
 	p.await()
 	p.body = nil
 }
 
-// work does a chunk, if one is left.
+// work does chunks until none is left, and reports whether it did any.
 func (p *Pool) work(worker int) bool {
-	chunk, ok := p.shares[worker].claim(false)
-	for i := 1; !ok && i < p.threads; i++ {
-		chunk, ok = p.shares[(worker+i)%p.threads].claim(true)
+	done := 0
+	for {
+		first, n := p.shares[worker].take()
+		for i := 1; n == 0 && i < p.threads; i++ {
+			first, n = p.shares[(worker+i)%p.threads].steal()
+		}
+		if n == 0 {
+			break
+		}
+		p.body(worker, first*p.grain, min((first+n)*p.grain, p.n))
+		done += n
 	}
-	if !ok {
-		return false
-	}
-	lo := chunk * p.grain
-	p.body(worker, lo, min(lo+p.grain, p.n))
-	if p.unfinished.Add(-1) == 0 && p.dozing.CompareAndSwap(true, false) {
+	// Threads count together as seldom as can be: it takes each as long as a
+	// few kilobytes of weights.
+	if done > 0 && p.unfinished.Add(-int64(done)) == 0 && p.dozing.CompareAndSwap(true, false) {
 		p.done <- struct{}{}
 	}
-	return true
+	return done > 0
 }
 
-// claim takes the first chunk of a share, or the last one.
-func (s *share) claim(last bool) (chunk int, ok bool) {
+// take claims the first chunks of a share: a quarter of what is left, so that threads end together.
+func (s *share) take() (first, n int) {
+	return s.claim(func(c chunks) (first, n int, rest chunks) {
+		n = min((c.left()+3)/4, c.most())
+		return c.first(), n, c + chunks(n)*oneOf
+	})
+}
+
+// steal claims the last chunk of a share.
+func (s *share) steal() (first, n int) {
+	return s.claim(func(c chunks) (first, n int, rest chunks) { return c.end() - 1, 1, c - oneOfEnd })
+}
+
+// claim claims what choose takes; nothing if nothing is left.
+func (s *share) claim(choose func(c chunks) (first, n int, rest chunks)) (first, n int) {
 	for {
-		v := s.chunks.Load()
-		first, end := int(v>>32), int(uint32(v))
-		if first >= end {
-			return 0, false
+		c := chunks(s.chunks.Load())
+		if c.left() <= 0 {
+			return 0, 0
 		}
-		chunk, rest := first, v+1<<32
-		if last {
-			chunk, rest = end-1, v-1
-		}
-		if s.chunks.CompareAndSwap(v, rest) {
-			return chunk, true
+		first, n, rest := choose(c)
+		if s.chunks.CompareAndSwap(uint64(c), uint64(rest)) {
+			return first, n
 		}
 	}
 }
@@ -139,7 +203,7 @@ func (s *share) claim(last bool) (chunk int, ok bool) {
 // unclaimed reports whether a chunk is left.
 func (p *Pool) unclaimed() bool {
 	for i := range p.shares {
-		if v := p.shares[i].chunks.Load(); v>>32 < v&math.MaxUint32 {
+		if chunks(p.shares[i].chunks.Load()).left() > 0 {
 			return true
 		}
 	}
@@ -148,7 +212,7 @@ func (p *Pool) unclaimed() bool {
 
 // await returns when all chunks are done.
 func (p *Pool) await() {
-	if p.patient(waiting, func() bool { return p.unfinished.Load() == 0 }) {
+	if p.patient(0, waiting, func() bool { return p.unfinished.Load() == 0 }) {
 		return
 	}
 	p.dozing.Store(true)
@@ -162,9 +226,8 @@ func (p *Pool) await() {
 func (p *Pool) serve(worker int) {
 	ready := func() bool { return p.unclaimed() || p.closed.Load() }
 	for !p.closed.Load() {
-		for p.work(worker) {
-		}
-		if p.patient(idling, ready) {
+		p.work(worker)
+		if p.patient(worker, idling, ready) {
 			continue
 		}
 		p.sleeping.Add(1)
@@ -178,9 +241,17 @@ func (p *Pool) serve(worker int) {
 // patient spins for so long and reports whether what is waited for has come.
 // After a moment it makes way for others: first for threads on the same core,
 // which may be what is waited for, at last for goroutines.
-func (p *Pool) patient(long time.Duration, ready func() bool) bool {
+func (p *Pool) patient(worker int, long time.Duration, ready func() bool) bool {
 	if ready() {
 		return true
+	}
+	for rest := p.upcoming.Load().share(worker, p.threads); len(rest) > 0; {
+		n := min(len(rest), fetchingAtOnce)
+		prefetch.Lines(rest[:n])
+		rest = rest[n:]
+		if ready() {
+			return true
+		}
 	}
 	if !p.spins {
 		return false

@@ -22,14 +22,15 @@ func TestPool(t *testing.T) {
 			defer p.Close()
 			rapid.Check(t, func(t *rapid.T) {
 				n, grain := rapid.IntRange(0, 300).Draw(t, "n"), rapid.IntRange(0, 40).Draw(t, "grain")
+				most := rapid.IntRange(0, 5).Draw(t, "most")
 				pause := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Microsecond, 300 * time.Microsecond}).Draw(t, "pause")
 				seen, busy := make([]atomic.Int32, n), make([]atomic.Int32, threads)
-				p.For(n, grain, func(worker, lo, hi int) {
+				p.ForRuns(n, grain, most, func(worker, lo, hi int) {
 					if busy[worker].Add(1) != 1 {
 						t.Errorf("two runs as worker %d", worker)
 					}
-					if lo >= hi || hi-lo > max(grain, 1) {
-						t.Errorf("run of [%d, %d) with grain %d", lo, hi, grain)
+					if lo >= hi || lo%max(grain, 1) != 0 || hi-lo > max(grain, 1)*max(most, 1) {
+						t.Errorf("run of [%d, %d) with grain %d, at most %d", lo, hi, grain, most)
 					}
 					for i := lo; i < hi; i++ {
 						seen[i].Add(1)
