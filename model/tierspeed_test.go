@@ -141,16 +141,12 @@ func TestStreaming(t *testing.T) {
 func readFor(t *testing.T, f *pageio.File, piece int64, d time.Duration) float64 {
 	t.Helper()
 	const depth = 32
-	begin, pieces := time.Now(), f.Size()/piece
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range depth {
-		mem, free, err := pageio.NewMemory(pageio.Room(piece))
-		if err != nil {
-			t.Fatal(err)
-		}
+	mems := readMemory(t, depth, piece)
+	begin, pieces := time.Now(), f.Size()/piece
+	for _, mem := range mems {
 		all.Go(func() {
-			defer free()
 			for time.Since(begin) < d {
 				if _, err := f.ReadPage(mem, next.Add(1)%pieces*piece, piece); err != nil {
 					t.Error(err)
@@ -160,4 +156,21 @@ func readFor(t *testing.T, f *pageio.File, piece int64, d time.Duration) float64
 	}
 	all.Wait()
 	return float64(next.Load()*piece) / time.Since(begin).Seconds()
+}
+
+// readMemory is room for n pages of some size, in large pages like that of the
+// cold tier.
+func readMemory(t *testing.T, n, size int64) (mems [][]byte) {
+	t.Helper()
+	room := pageio.Room(size)
+	all, free, err := pageio.NewMemory(n * room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { free() })
+	clear(all) // it is there before the clock runs
+	for i := range n {
+		mems = append(mems, all[i*room:(i+1)*room])
+	}
+	return mems
 }
