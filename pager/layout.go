@@ -225,7 +225,7 @@ func (l *Layout) divide(budget int64) error {
 // pages are computed with, within a tenth of the pool or 64 MiB.
 func ringOf(p PoolLayout) int {
 	most := max(64<<20, int64(p.Slots)*p.Slot/10) / p.Slot
-	return max(minRing, min(2*pageio.Depth, int(most), p.Slots/4))
+	return max(minRing, min(2*Depth, int(most), p.Slots/4))
 }
 
 // minPage is the least size that pages are cut to: smaller reads are slow.

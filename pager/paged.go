@@ -14,12 +14,16 @@ import (
 	"gorun/policy"
 )
 
+// Depth is how many reads are under way by default: more than a disk needs, since
+// whoever issues them shares the processors with those who compute.
+const Depth = 16
+
 // Config says how weights are paged.
 type Config struct {
 	Layout Layout
 	// Stream is the one that computes with the pages.
 	Stream compute.Stream
-	// Readers is how many reads are under way at most; 0: pageio.Depth.
+	// Readers is how many reads are under way at most; 0: Depth.
 	Readers int
 	// Trace records what happens, if it is not nil.
 	Trace *policy.Writer
@@ -82,7 +86,7 @@ type read struct {
 // was planned for.
 func Open(f *gguf.File, dev compute.Device, c *Catalog, config Config) (*Paged, error) {
 	if config.Readers == 0 {
-		config.Readers = pageio.Depth
+		config.Readers = Depth
 	}
 	p := &Paged{catalog: c, config: config, dev: dev}
 	p.ctx, p.cancel = context.WithCancel(context.Background())

@@ -49,8 +49,9 @@ type slot struct {
 	staged []byte
 }
 
-// mostAhead is how many pages are read before they are used, at most.
-const mostAhead = 2 * pageio.Depth
+// mostAhead is how many pages are read before they are used, at most, unless the
+// pool has a ring for them: of experts they take slots of others.
+const mostAhead = 16
 
 func newPool(p *Paged, serves Use, ids []PageID) (*pool, error) {
 	l := p.config.Layout.Pools[serves]
@@ -146,7 +147,7 @@ func (o *pool) arrive(id PageID) {
 		o.next[o.last] = id
 	}
 	o.last = id
-	ahead := pageio.Depth
+	ahead := Depth
 	if o.layout.Ring > 0 {
 		ahead = o.layout.Ring - 1 // beside the page in use
 	}
@@ -189,7 +190,7 @@ func (o *pool) readAhead() {
 	if o.p.closed {
 		return
 	}
-	ahead := 0
+	ahead, most := 0, max(mostAhead, o.layout.Ring)
 	for _, id := range o.upcoming {
 		s := &o.p.pages[id]
 		if s.slot < 0 && s.err == nil {
@@ -200,7 +201,7 @@ func (o *pool) readAhead() {
 			s.expected = true
 		}
 		if s.read != nil || s.fresh {
-			if ahead++; ahead == mostAhead {
+			if ahead++; ahead == most {
 				return
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"gorun/internal/pageio"
 	"gorun/model"
 	"gorun/pager"
 )
@@ -76,7 +75,7 @@ func (p *pagingMeter) readPlainly(ctx context.Context, m *model.Model) (err erro
 		order[i] = int((p.at + int64(i)) % blocks)
 	}
 	p.at += int64(len(order))
-	speed, err := readBlocks(ctx, f, order, pageio.Depth)
+	speed, err := readBlocks(ctx, f, order, pager.Depth)
 	p.plain = append(p.plain, speed)
 	return err
 }
