@@ -144,6 +144,61 @@ func avx2AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride int,
 //go:noescape
 func avx2LoadQ8_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
+// avx2LoadQ4_0 loads rows of Q4_0: see loadGeneric.
+//
+//go:noescape
+func avx2LoadQ4_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadQ4_1 loads rows of Q4_1: see loadGeneric.
+//
+//go:noescape
+func avx2LoadQ4_1(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadIQ4_NL loads rows of IQ4_NL: see loadGeneric.
+//
+//go:noescape
+func avx2LoadIQ4_NL(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadQ5_0 loads rows of Q5_0: see loadGeneric.
+//
+//go:noescape
+func avx2LoadQ5_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadQ5_1 loads rows of Q5_1: see loadGeneric.
+//
+//go:noescape
+func avx2LoadQ5_1(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadTurbo4 loads rows of Turbo4: see loadGeneric.
+//
+//go:noescape
+func avx2LoadTurbo4(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadTurbo3 loads rows of Turbo3: see loadGeneric.
+//
+//go:noescape
+func avx2LoadTurbo3(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadTurbo2 loads rows of Turbo2: see loadGeneric.
+//
+//go:noescape
+func avx2LoadTurbo2(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadTurbo4Short loads rows of Turbo4Short: see loadGeneric.
+//
+//go:noescape
+func avx2LoadTurbo4Short(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadTurbo3Short loads rows of Turbo3Short: see loadGeneric.
+//
+//go:noescape
+func avx2LoadTurbo3Short(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2LoadTurbo2Short loads rows of Turbo2Short: see loadGeneric.
+//
+//go:noescape
+func avx2LoadTurbo2Short(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
 // avx2Softmax makes weights of scores: see softmaxGeneric.
 //
 //go:noescape

@@ -144,6 +144,211 @@ func avx512AddQ8_01(dst []float32, w []float32, stride int, v []byte, vStride in
 //go:noescape
 func avx512LoadQ8_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
+// avx512DotsQ4_04 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ4_04(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ4_04 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ4_04(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsQ4_02 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ4_02(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ4_02 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ4_02(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsQ4_01 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ4_01(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ4_01 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ4_01(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512LoadQ4_0 loads rows of Q4_0: see loadGeneric.
+//
+//go:noescape
+func avx512LoadQ4_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512DotsQ4_14 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ4_14(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ4_14 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ4_14(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsQ4_12 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ4_12(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ4_12 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ4_12(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsQ4_11 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ4_11(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ4_11 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ4_11(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512LoadQ4_1 loads rows of Q4_1: see loadGeneric.
+//
+//go:noescape
+func avx512LoadQ4_1(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512DotsIQ4_NL4 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsIQ4_NL4(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddIQ4_NL4 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddIQ4_NL4(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsIQ4_NL2 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsIQ4_NL2(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddIQ4_NL2 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddIQ4_NL2(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsIQ4_NL1 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsIQ4_NL1(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddIQ4_NL1 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddIQ4_NL1(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512LoadIQ4_NL loads rows of IQ4_NL: see loadGeneric.
+//
+//go:noescape
+func avx512LoadIQ4_NL(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512DotsQ5_04 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ5_04(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ5_04 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ5_04(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsQ5_02 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ5_02(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ5_02 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ5_02(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsQ5_01 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ5_01(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ5_01 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ5_01(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512LoadQ5_0 loads rows of Q5_0: see loadGeneric.
+//
+//go:noescape
+func avx512LoadQ5_0(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512DotsQ5_14 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ5_14(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ5_14 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ5_14(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsQ5_12 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ5_12(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ5_12 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ5_12(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512DotsQ5_11 multiplies query rows with keys: see dotsGeneric.
+//
+//go:noescape
+func avx512DotsQ5_11(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
+
+// avx512AddQ5_11 adds weighted values to rows: see addGeneric.
+//
+//go:noescape
+func avx512AddQ5_11(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
+
+// avx512LoadQ5_1 loads rows of Q5_1: see loadGeneric.
+//
+//go:noescape
+func avx512LoadQ5_1(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512LoadTurbo4 loads rows of Turbo4: see loadGeneric.
+//
+//go:noescape
+func avx512LoadTurbo4(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512LoadTurbo3 loads rows of Turbo3: see loadGeneric.
+//
+//go:noescape
+func avx512LoadTurbo3(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512LoadTurbo2 loads rows of Turbo2: see loadGeneric.
+//
+//go:noescape
+func avx512LoadTurbo2(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512LoadTurbo4Short loads rows of Turbo4Short: see loadGeneric.
+//
+//go:noescape
+func avx512LoadTurbo4Short(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512LoadTurbo3Short loads rows of Turbo3Short: see loadGeneric.
+//
+//go:noescape
+func avx512LoadTurbo3Short(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx512LoadTurbo2Short loads rows of Turbo2Short: see loadGeneric.
+//
+//go:noescape
+func avx512LoadTurbo2Short(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
 // avx512Softmax makes weights of scores: see softmaxGeneric.
 //
 //go:noescape

@@ -24,7 +24,7 @@ type Block struct {
 	set            *Set
 	shape          Shape
 	floats         *kernels // of a tile
-	keys, values   *kernels // of the types; nil: they are dequantized
+	keys, values   *kernels // of the types
 	kWidth, vWidth int      // floats of a row of a tile
 	tileRows       int      // positions of a tile
 	rows           []blockRow
@@ -118,7 +118,9 @@ const directRows = 32
 const fewRows = 8
 
 // direct reports whether rows of dim values need no tile.
-func direct(k *kernels, rows, dim int) bool { return k != nil && rows <= fewRows && dim%lanes == 0 }
+func direct(k *kernels, rows, dim int) bool {
+	return k.dots[0] != nil && rows <= fewRows && dim%lanes == 0
+}
 
 // Keys scores positions [pos, pos+n), whose keys begin at src[i*stride], with
 // rows [first, end). Those that begin ahead bytes behind are fetched for later.

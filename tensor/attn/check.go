@@ -37,11 +37,14 @@ func (s *Set) Check() error {
 }
 
 func (s *Set) checkType(t tensor.Type, k *kernels) error {
-	const vectors, keys = 6, 32
+	const vectors, keys = 8, 32
 	const width = vectors * lanes
 	size := width / t.BlockSize() * t.BlockBytes()
 	rows, plain := finite(keys*size), generic.types[t]
 	for i, height := range heights {
+		if k.dots[i] == nil {
+			continue
+		}
 		q := numbers(height * width)
 		got, want := make([]float32, height*keys), make([]float32, height*keys)
 		k.dots[i](got, keys, q, rows, size, 0, vectors, keys, 0.25)

@@ -12,12 +12,16 @@ var generic = newGeneric()
 
 func newGeneric() *Set {
 	s := &Set{name: "generic", types: map[tensor.Type]*kernels{}, softmax: softmaxGeneric, softcap: softcapGeneric, blend: blendGeneric}
-	for _, t := range []tensor.Type{tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0} {
+	for _, t := range tensor.KVTypes() {
 		k := &kernels{load: loadGeneric(t)}
+		s.types[t] = k
+		if short := t.HeadType(1); short != t { // rotated
+			s.types[short] = &kernels{load: loadGeneric(short)}
+			continue
+		}
 		for i, rows := range heights {
 			k.dots[i], k.add[i] = dotsGeneric(t, rows), addGeneric(t, rows)
 		}
-		s.types[t] = k
 	}
 	return s
 }
@@ -108,7 +112,7 @@ func loadGeneric(t tensor.Type) loadFunc {
 	return func(dst []float32, width int, src []byte, stride, _, rows, n int) {
 		size := n / t.BlockSize() * t.BlockBytes()
 		for i := range rows {
-			tensor.Dequantize(t, dst[i*width:][:n], src[i*stride:][:size])
+			tensor.Decode(t, dst[i*width:][:n], src[i*stride:][:size])
 		}
 	}
 }

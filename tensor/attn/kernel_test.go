@@ -91,6 +91,10 @@ func checkKernels(t *rapid.T, k *kernels, typ tensor.Type) {
 		special(r, w)
 	}
 
+	if k.dots[at] == nil {
+		checkLoad(t, k, typ, src, stride, n, width)
+		return
+	}
 	if keys := n / lanes * lanes; keys > 0 {
 		got, want := guard.Memory[float32](t, (height-1)*(n+3)+keys), make([]float32, height*(n+3))
 		k.dots[at](got, n+3, guard.Copy(t, q), src, stride, 0, vectors, keys, 0.37)
@@ -102,10 +106,13 @@ func checkKernels(t *rapid.T, k *kernels, typ tensor.Type) {
 	k.add[at](got, guard.Copy(t, w[:(height-1)*(n+3)+n]), n+3, src, stride, 0, vectors, n)
 	plain.add[at](want, w, n+3, src, stride, 0, vectors, n)
 	equal(t, "add", got, want)
+	checkLoad(t, k, typ, src, stride, n, width)
+}
 
-	got, want = guard.Memory[float32](t, (n-1)*(width+16)+width), make([]float32, n*(width+16))
+func checkLoad(t *rapid.T, k *kernels, typ tensor.Type, src []byte, stride, n, width int) {
+	got, want := guard.Memory[float32](t, (n-1)*(width+16)+width), make([]float32, n*(width+16))
 	k.load(got, width+16, src, stride, 0, n, width)
-	plain.load(want, width+16, src, stride, 0, n, width)
+	generic.types[typ].load(want, width+16, src, stride, 0, n, width)
 	equal(t, "load", got, want[:len(got)])
 }
 
@@ -131,6 +138,19 @@ func checkScores(t *rapid.T, s *Set) {
 	top, sum := s.softmax(got)
 	wantTop, wantSum := generic.softmax(want)
 	equal(t, "softmax", append(slices.Clone(got), top, sum), append(slices.Clone(want), wantTop, wantSum))
+}
+
+// TestTypes holds every set to having kernels for all types.
+func TestTypes(t *testing.T) {
+	for _, s := range Sets() {
+		for _, typ := range tensor.KVTypes() {
+			for _, form := range []tensor.Type{typ, typ.HeadType(64)} {
+				if k := s.types[form]; k == nil || k.load == nil {
+					t.Errorf("%s has no kernels for %v", s.name, form)
+				}
+			}
+		}
+	}
 }
 
 func TestFold(t *testing.T) {

@@ -16,12 +16,10 @@ func (k *kernels) loadRows(t tensor.Type, dst []float32, dim int, src []byte, st
 	}
 	block, width := t.BlockSize(), width(t, dim)
 	padded := roundUp(dim, block) // what a row has
-	fast := 0
-	if k != nil {
-		if fast = padded / lanes * lanes; fast > 0 {
-			_, _ = dst[rows*width-1], src[(rows-1)*stride+fast/block*t.BlockBytes()-1]
-			k.load(dst, width, src, stride, ahead, rows, fast)
-		}
+	fast := padded / lanes * lanes
+	if fast > 0 {
+		_, _ = dst[rows*width-1], src[(rows-1)*stride+fast/block*t.BlockBytes()-1]
+		k.load(dst, width, src, stride, ahead, rows, fast)
 	}
 	if fast == width {
 		return

@@ -50,13 +50,14 @@ var heights = [...]int{4, 2, 1}
 // A Set is a complete set of kernels for one kind of CPU.
 type Set struct {
 	name    string
-	types   map[tensor.Type]*kernels // f32 is there; others may be dequantized
+	types   map[tensor.Type]*kernels // all of tensor.KVTypes, in all their forms
 	softmax softmaxFunc
 	softcap softcapFunc
 	blend   blendFunc
 }
 
-// kernels are those that know a type.
+// kernels are those that know a type. Some types have no dots and no add:
+// their rows are loaded.
 type kernels struct {
 	dots [len(heights)]dotsFunc
 	add  [len(heights)]addFunc

@@ -46,6 +46,34 @@ var avx512 = &Set{
 			add:  [...]addFunc{avx512AddQ8_04, avx512AddQ8_02, avx512AddQ8_01},
 			load: avx512LoadQ8_0,
 		},
+		tensor.Q4_0: {
+			dots: [...]dotsFunc{avx512DotsQ4_04, avx512DotsQ4_02, avx512DotsQ4_01},
+			add:  [...]addFunc{avx512AddQ4_04, avx512AddQ4_02, avx512AddQ4_01},
+			load: avx512LoadQ4_0,
+		},
+		tensor.Q4_1: {
+			dots: [...]dotsFunc{avx512DotsQ4_14, avx512DotsQ4_12, avx512DotsQ4_11},
+			add:  [...]addFunc{avx512AddQ4_14, avx512AddQ4_12, avx512AddQ4_11},
+			load: avx512LoadQ4_1,
+		},
+		tensor.Q5_0: {
+			dots: [...]dotsFunc{avx512DotsQ5_04, avx512DotsQ5_02, avx512DotsQ5_01},
+			add:  [...]addFunc{avx512AddQ5_04, avx512AddQ5_02, avx512AddQ5_01},
+			load: avx512LoadQ5_0,
+		},
+		tensor.Q5_1: {
+			dots: [...]dotsFunc{avx512DotsQ5_14, avx512DotsQ5_12, avx512DotsQ5_11},
+			add:  [...]addFunc{avx512AddQ5_14, avx512AddQ5_12, avx512AddQ5_11},
+			load: avx512LoadQ5_1,
+		},
+		tensor.IQ4_NL: {
+			dots: [...]dotsFunc{avx512DotsIQ4_NL4, avx512DotsIQ4_NL2, avx512DotsIQ4_NL1},
+			add:  [...]addFunc{avx512AddIQ4_NL4, avx512AddIQ4_NL2, avx512AddIQ4_NL1},
+			load: avx512LoadIQ4_NL,
+		},
+		tensor.Turbo4: {load: avx512LoadTurbo4}, tensor.Turbo4.HeadType(64): {load: avx512LoadTurbo4Short},
+		tensor.Turbo3: {load: avx512LoadTurbo3}, tensor.Turbo3.HeadType(64): {load: avx512LoadTurbo3Short},
+		tensor.Turbo2: {load: avx512LoadTurbo2}, tensor.Turbo2.HeadType(64): {load: avx512LoadTurbo2Short},
 	},
 }
 
@@ -72,5 +100,13 @@ var avx2 = &Set{
 			add:  [...]addFunc{avx2AddQ8_04, avx2AddQ8_02, avx2AddQ8_01},
 			load: avx2LoadQ8_0,
 		},
+		tensor.Q4_0:   {load: avx2LoadQ4_0},
+		tensor.Q4_1:   {load: avx2LoadQ4_1},
+		tensor.Q5_0:   {load: avx2LoadQ5_0},
+		tensor.Q5_1:   {load: avx2LoadQ5_1},
+		tensor.IQ4_NL: {load: avx2LoadIQ4_NL},
+		tensor.Turbo4: {load: avx2LoadTurbo4}, tensor.Turbo4.HeadType(64): {load: avx2LoadTurbo4Short},
+		tensor.Turbo3: {load: avx2LoadTurbo3}, tensor.Turbo3.HeadType(64): {load: avx2LoadTurbo3Short},
+		tensor.Turbo2: {load: avx2LoadTurbo2}, tensor.Turbo2.HeadType(64): {load: avx2LoadTurbo2Short},
 	},
 }

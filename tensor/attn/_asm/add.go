@@ -66,13 +66,13 @@ func addRun(label string, t elements, run, first, height int, dst, values, left 
 		}
 		ADDQ(vStride, later)
 	}
-	value, scale := make([]VecVirtual, run*halves()), v.reg()
+	value, scale := make([]VecVirtual, run*halves()), scales{}
 	for i := range value {
 		value[i] = v.reg()
 		number := i * v.lanes()
 		block := Mem{Base: at, Disp: number / t.values * t.bytes}
 		if number%t.values == 0 {
-			t.begin(block, scale)
+			scale = t.begin(block)
 		}
 		t.load(block, number%t.values, scale, value[i])
 	}

@@ -84,8 +84,8 @@ func dotsOf(t elements, first, height int) {
 			VMOVUPS(rowBytes.at(q, i/vectors).Offset(64*(i%vectors)+4*half*v.lanes()), query[i])
 		}
 		for j := range wide {
-			block, scale := keyStride.at(keyAt[j/4], j%4), v.reg()
-			t.begin(block, scale)
+			block := keyStride.at(keyAt[j/4], j%4)
+			scale := t.begin(block)
 			if aheadAt != nil {
 				PREFETCHT1(keyStride.at(aheadAt[j/4], j%4))
 			}

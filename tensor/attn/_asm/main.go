@@ -39,10 +39,12 @@ func main() {
 
 // attention generates package attn.
 func attention() {
-	for _, t := range types {
-		for _, rows := range []int{4, 2, 1} {
-			dots(rows, t)
-			add(rows, t)
+	for _, t := range types() {
+		if !t.loaded {
+			for _, rows := range []int{4, 2, 1} {
+				dots(rows, t)
+				add(rows, t)
+			}
 		}
 		load(t)
 	}

@@ -33,6 +33,13 @@ type vector interface {
 	xor(a Op, b, dst VecVirtual)
 	// halfWord brings a float16 to all lanes.
 	halfWord(m Mem, dst VecVirtual)
+	// lookUp replaces codes by levels, of which there are 4 or 16. Bits above
+	// those of a code do not matter.
+	lookUp(x VecVirtual, levels []float32)
+	// lookUpHigh is likewise for codes with another bit, of which memory has
+	// four bytes if there are 32 levels, and one for eight codes if there are
+	// 8. first is the number of the first bit.
+	lookUpHigh(x VecVirtual, high Mem, first int, levels []float32)
 	// tree adds up the partial sums of several registers, each of a lane or
 	// half of one. See dots for the order of results.
 	tree(sums []VecVirtual) VecVirtual
@@ -53,12 +60,20 @@ var data = map[string]Mem{}
 
 // dataVector returns memory with 64 bytes of a value.
 func dataVector(value uint32) Mem {
-	name := fmt.Sprintf("all%08x", value)
+	list := make([]uint32, lanes)
+	for i := range list {
+		list[i] = value
+	}
+	return dataList(fmt.Sprintf("all%08x", value), list)
+}
+
+// dataList returns memory with values, which the name stands for.
+func dataList(name string, values []uint32) Mem {
 	if m, ok := data[name]; ok {
 		return m
 	}
 	m := GLOBL(name, attr.RODATA|attr.NOPTR)
-	for i := range lanes {
+	for i, value := range values {
 		DATA(4*i, U32(value))
 	}
 	data[name] = m
@@ -93,6 +108,16 @@ func (avx512) xor(a Op, b, dst VecVirtual)      { VPXORD(a, b, dst) }
 func (avx512) halfWord(m Mem, dst VecVirtual) {
 	VPBROADCASTW(m, dst.AsY())
 	VCVTPH2PS(dst.AsY(), dst)
+}
+
+func (avx512) lookUp(x VecVirtual, levels []float32) { VPERMPS(table(levels), x, x) }
+
+func (avx512) lookUpHigh(x VecVirtual, high Mem, first int, levels []float32) {
+	k, y, half := K(), ZMM(), len(levels)/2
+	KMOVW(high.Offset(first/8), k)
+	VPERMPS(table(levels[:half]), x, y)
+	VPERMPS(table(levels[half:]), x, k, y)
+	VMOVAPS(y, x)
 }
 
 // tree takes 16 registers A, B, ... of 16 partial sums each:
@@ -148,6 +173,44 @@ func (avx2) xor(a Op, b, dst VecVirtual)      { VXORPS(a, b, dst) }
 func (avx2) halfWord(m Mem, dst VecVirtual) {
 	VPBROADCASTW(m, dst.AsX())
 	VCVTPH2PS(dst.AsX(), dst)
+}
+
+// lookUp chooses between the halves of a table by bit 3.
+func (avx2) lookUp(x VecVirtual, levels []float32) {
+	if len(levels) <= 8 {
+		VPERMPS(table(levels), x, x)
+		return
+	}
+	low := YMM()
+	VPERMPS(table(levels[:8]), x, low)
+	top := YMM()
+	VPSLLD(Imm(28), x, top)
+	VPERMPS(table(levels[8:]), x, x)
+	VBLENDVPS(top, x, low, x)
+}
+
+func (l avx2) lookUpHigh(x VecVirtual, high Mem, first int, levels []float32) {
+	bit, half := YMM(), len(levels)/2
+	if half == 16 {
+		VPBROADCASTD(high, bit)
+	} else {
+		VPBROADCASTB(high, bit)
+	}
+	VPSLLVD(toTop(first), bit, bit)
+	low := YMM()
+	VMOVAPS(x, low)
+	l.lookUp(low, levels[:half])
+	l.lookUp(x, levels[half:])
+	VBLENDVPS(bit, x, low, x)
+}
+
+// toTop is memory with what shifts bits first, first+1, ... to the highest.
+func toTop(first int) Mem {
+	list := make([]uint32, lanes)
+	for i := range list {
+		list[i] = uint32(max(31-first-i, 0))
+	}
+	return dataList(fmt.Sprintf("top%d", first), list)
 }
 
 // tree takes eight registers A, B, ... of eight partial sums each:
