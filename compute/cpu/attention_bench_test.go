@@ -1,17 +1,26 @@
 package cpu
 
 import (
-	"bytes"
 	"fmt"
 	"runtime"
 	"testing"
 
 	"gorun/compute"
+	"gorun/internal/pageio"
 	"gorun/tensor"
 )
 
+// attentionShape is what a benchmark attends with.
+type attentionShape struct {
+	heads, kvHeads, dim int
+	block               int // tokens of a page
+}
+
+// llama3 has heads like Llama 3 8B, in pages as large as they are by default.
+var llama3 = attentionShape{32, 8, 128, 32}
+
 // attentionBench is a fast stream with keys and values of several layers, more
-// than caches hold, of a model with heads like those of Llama 3.
+// than caches hold.
 type attentionBench struct {
 	*bench
 	a       compute.Attention
@@ -23,15 +32,14 @@ type attentionBench struct {
 	kvBytes int64 // of a layer
 }
 
-func newAttentionBench(b *testing.B, t tensor.Type, depth, rows, layers int) *attentionBench {
-	const heads, kvHeads, dim = 32, 8, 128
-	l, err := compute.NewKVLayout(kvHeads, dim, dim, false, t, t, 256)
+func newAttentionBench(b *testing.B, s attentionShape, t tensor.Type, depth, rows, layers int) *attentionBench {
+	l, err := compute.NewKVLayout(s.kvHeads, s.dim, s.dim, false, t, t, s.block)
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := &attentionBench{a: compute.Attention{Layout: l, Heads: heads, Scale: 0.088, Reset: true}, rows: rows, depth: depth}
+	c := &attentionBench{a: compute.Attention{Layout: l, Heads: s.heads, Scale: 0.088, Reset: true}, rows: rows, depth: depth}
 	c.bench = newFastBench(b, runtime.GOMAXPROCS(0), compute.Work{
-		Rows: rows, Cols: heads * dim, Accumulator: c.a.AccumulatorCols(), Context: depth,
+		Rows: rows, Cols: s.heads * s.dim, Accumulator: c.a.AccumulatorCols(), Context: depth,
 	})
 	page := make([]byte, l.PageBytes())
 	for i := range page {
@@ -39,17 +47,29 @@ func newAttentionBench(b *testing.B, t tensor.Type, depth, rows, layers int) *at
 	}
 	blocks := (depth + l.BlockTokens - 1) / l.BlockTokens
 	for range layers {
-		all := c.span(bytes.Repeat(page, blocks))
+		all := c.largePages(int64(blocks * len(page)))
 		var pages []compute.Span
 		for i := range blocks {
 			pages = append(pages, all.At(int64(i*len(page)), int64(len(page))))
+			c.s.Write(pages[i], page)
 		}
 		c.layers = append(c.layers, pages)
 	}
 	zeros := func(cols int) compute.Matrix { return c.matrix(rows, cols, make([]float32, rows*cols)) }
-	c.acc, c.q, c.out = zeros(c.a.AccumulatorCols()), zeros(heads*dim), zeros(heads*dim)
+	c.acc, c.q, c.out = zeros(c.a.AccumulatorCols()), zeros(s.heads*s.dim), zeros(s.heads*s.dim)
 	c.kvBytes = int64(depth) * (l.KRow() + l.VRow())
 	return c
+}
+
+// largePages is memory as KV pools have it.
+func (c *attentionBench) largePages(n int64) compute.Span {
+	mem, free, err := pageio.NewMemory(n)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	buf := &buffer{mem: mem, free: free}
+	c.buffers = append(c.buffers, buf)
+	return compute.Span{Buf: buf, N: n}
 }
 
 // layer attends in one layer.
@@ -62,10 +82,10 @@ func (c *attentionBench) layer(i int) {
 // BenchmarkDecodeAttention tells the bytes of keys and values that are read a
 // second: compare with what package machine measures.
 func BenchmarkDecodeAttention(b *testing.B) {
-	for _, t := range []tensor.Type{tensor.F16, tensor.Q8_0} {
+	for _, t := range tensor.KVTypes() {
 		for _, depth := range []int{8192, 32768} {
 			b.Run(fmt.Sprintf("%v/%d", t, depth), func(b *testing.B) {
-				c := newAttentionBench(b, t, depth, 1, 65536/depth)
+				c := newAttentionBench(b, llama3, t, depth, 1, 65536/depth)
 				defer c.close()
 				b.SetBytes(c.kvBytes)
 				b.ReportAllocs()
@@ -80,17 +100,29 @@ func BenchmarkDecodeAttention(b *testing.B) {
 }
 
 // BenchmarkPrefillAttention tells the multiply-adds a second, of the keys that
-// are seen.
+// are seen: compare with what package machine measures.
 func BenchmarkPrefillAttention(b *testing.B) {
-	for _, depth := range []int{512, 4096} {
-		b.Run(fmt.Sprintf("512/%d", depth), func(b *testing.B) {
-			c := newAttentionBench(b, tensor.F16, depth, 512, 1)
-			defer c.close()
+	for _, c := range []struct {
+		name  string
+		shape attentionShape
+		t     tensor.Type
+		depth int
+	}{
+		{"llama3/f16", llama3, tensor.F16, 512},
+		{"llama3/f16", llama3, tensor.F16, 4096},
+		{"llama3/q8_0", llama3, tensor.Q8_0, 4096},
+		{"llama3/q4_0", llama3, tensor.Q4_0, 4096},
+		{"llama3/turbo3", llama3, tensor.Turbo3, 4096},
+		{"one head of 64/f16", attentionShape{1, 1, 64, 256}, tensor.F16, 65536},
+	} {
+		b.Run(fmt.Sprintf("%s/512/%d", c.name, c.depth), func(b *testing.B) {
+			bench := newAttentionBench(b, c.shape, c.t, c.depth, 512, 1)
+			defer bench.close()
 			for b.Loop() {
-				c.layer(0)
+				bench.layer(0)
 			}
-			seen := float64(depth)*512 - 512*511/2
-			b.ReportMetric(4*seen*32*128*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			seen := float64(c.depth)*512 - 512*511/2
+			b.ReportMetric(4*seen*float64(c.shape.heads*c.shape.dim)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		})
 	}
 }

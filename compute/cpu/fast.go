@@ -16,12 +16,16 @@ type fast struct {
 	prepared []byte       // rows of activations as gemm wants them
 	partials compute.Span // of spans that are attended to side by side
 
-	product     product
-	productBody func(worker, lo, hi int)
-	foresight   foresight
+	product   product
+	foresight foresight
+	attention attention
+	results   results
+	storing   storing
+	operands  operands
 
-	attention     attention
-	attentionBody func(worker, lo, hi int)
+	// Bodies of loops over those, made once: a function that is made for a call
+	// is allocated.
+	productBody, attentionBody, mergeBody, finishBody, storeBody, rowsBody func(worker, lo, hi int)
 }
 
 // Workspace is the memory of a fast stream on so many threads: scratch for
@@ -51,8 +55,8 @@ func preparedBytes(cols int) int64 {
 
 func newFast(s *stream, w compute.Work, memory *arena.Arena) *fast {
 	f := &fast{stream: s, memory: memory}
-	f.productBody = f.multiply
-	f.attentionBody = f.attention.do
+	f.productBody, f.storeBody, f.rowsBody = f.multiply, f.storing.do, f.operands.rows
+	f.attentionBody, f.mergeBody, f.finishBody = f.attention.do, f.results.merge, f.results.finish
 	if rest := memory.Bytes(); len(rest) > 0 {
 		for range s.pool.Threads() {
 			f.scratch = append(f.scratch, rest[:workerScratch])

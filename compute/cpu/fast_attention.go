@@ -114,15 +114,28 @@ func empty(m compute.Matrix, a compute.Attention) {
 func (f *fast) MergeSpans(acc, partials compute.Matrix, a compute.Attention) {
 	require(acc.Rows > 0 && partials.Rows%acc.Rows == 0 && partials.Cols == acc.Cols,
 		"MergeSpans of %dx%d to %dx%d", partials.Rows, partials.Cols, acc.Rows, acc.Cols)
-	f.parallel(acc.Rows*a.Heads, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			r, h := i/a.Heads, i%a.Heads
-			for p := r; p < partials.Rows; p += acc.Rows {
-				part := accumulator(row(partials, p), a, h)
-				attn.Fold(accumulator(row(acc, r), a, h), part[0], part[1], part[2:])
-			}
+	f.results = results{a: a, acc: acc, partials: partials}
+	f.parallel(acc.Rows*a.Heads, f.mergeBody)
+	f.results = results{}
+}
+
+// results is one MergeSpans or FinishAttention. It lives in the stream, as an
+// attention does.
+type results struct {
+	a                  compute.Attention
+	acc, partials, out compute.Matrix
+}
+
+// merge is the body of the loop over rows and heads.
+func (c *results) merge(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		r, h := i/c.a.Heads, i%c.a.Heads
+		acc := accumulator(row(c.acc, r), c.a, h)
+		for p := r; p < c.partials.Rows; p += c.acc.Rows {
+			part := accumulator(row(c.partials, p), c.a, h)
+			attn.Fold(acc, part[0], part[1], part[2:])
 		}
-	})
+	}
 }
 
 // attend does the tasks of a call.
@@ -362,20 +375,27 @@ func (c *attention) pass(s stored, block *attn.Block, t attentionTask, begin, en
 
 func (f *fast) FinishAttention(out, acc compute.Matrix, a compute.Attention) {
 	require(out.Rows == acc.Rows && out.Cols == a.Heads*a.Layout.VDim, "FinishAttention to %dx%d", out.Rows, out.Cols)
-	f.rows1(acc, func(r int, acc []float32) {
-		for h := range a.Heads {
-			part := accumulator(acc, a, h)
+	f.results = results{a: a, acc: acc, out: out}
+	f.parallel(acc.Rows, f.finishBody)
+	f.results = results{}
+}
+
+// finish is the body of the loop over rows.
+func (c *results) finish(_, lo, hi int) {
+	for r := lo; r < hi; r++ {
+		for h := range c.a.Heads {
+			part := accumulator(row(c.acc, r), c.a, h)
 			scale := 1 / float64(part[1])
-			if !a.Sinks.IsZero() {
-				scale = besideSink(part[0], part[1], row(a.Sinks, 0)[h])
+			if !c.a.Sinks.IsZero() {
+				scale = besideSink(part[0], part[1], row(c.a.Sinks, 0)[h])
 			}
-			o := row(out, r)[h*a.Layout.VDim:][:a.Layout.VDim]
+			o := row(c.out, r)[h*c.a.Layout.VDim:][:c.a.Layout.VDim]
 			factor := float32(scale)
 			for d, v := range part[2:] {
 				o[d] = v * factor
 			}
 		}
-	})
+	}
 }
 
 // besideSink is what makes a mean of weighted values whose weights sum up to

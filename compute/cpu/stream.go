@@ -50,12 +50,12 @@ func (s *stream) parallel(n int, body func(worker, lo, hi int)) {
 }
 
 func (s *stream) Write(dst compute.Span, src []byte) {
-	require(int64(len(src)) == dst.N, "Write of %d bytes to %d", len(src), dst.N)
+	require(int64(len(src)) == dst.N, "Write of %d bytes to %d", len(src), int(dst.N))
 	copy(bytesOf(dst), src)
 }
 
 func (s *stream) Read(dst []byte, src compute.Span) error {
-	require(int64(len(dst)) == src.N, "Read of %d bytes from %d", len(dst), src.N)
+	require(int64(len(dst)) == src.N, "Read of %d bytes from %d", len(dst), int(src.N))
 	copy(dst, bytesOf(src))
 	return s.failed()
 }
@@ -150,8 +150,15 @@ func at(list []int32, i int) int {
 	return int(list[i])
 }
 
-func require(ok bool, format string, args ...any) {
-	if !ok {
-		panic("cpu: " + fmt.Sprintf(format, args...))
+// require panics unless ok. Its arguments are of one type, so that they are not
+// allocated on the way.
+func require(ok bool, format string, args ...int) {
+	if ok {
+		return
 	}
+	list := make([]any, len(args))
+	for i, n := range args {
+		list[i] = n
+	}
+	panic("cpu: " + fmt.Sprintf(format, list...))
 }

@@ -37,7 +37,11 @@
 // position or several. Keys and values are brought, a tile of positions at a
 // time, to rows of float32 that stay in the nearest cache, and every query row
 // of the block meets them there. So they are converted once a block, not once
-// a row. Rows of float32 are padded with zeros to vectors of 16.
+// a row. Rows of float32 are padded with zeros to vectors of 16. With few query
+// rows, kernels convert keys and values as they meet them instead.
+//
+// Whoever calls says where the memory is that comes next, and kernels fetch it
+// while they compute.
 //
 // # Kernel sets
 //
