@@ -191,17 +191,13 @@ func (c *attention) plan() {
 	}
 }
 
-// tasksPerThread is how many tasks a thread should find at least: the last ones
-// even out what cores differ by.
-const tasksPerThread = 16
-
 // headsAtOnce is how many KV heads a task of count query rows takes if there
 // are so many steps. The rows of a page have all heads side by side, so it is
 // best to go over them together, as long as every thread has something to do.
 func (c *attention) headsAtOnce(count, steps int) int {
 	heads := c.a.Layout.Heads
 	fit := c.rows / (count * (c.a.Heads / heads))
-	wanted := (tasksPerThread*c.pool.Threads() + steps - 1) / steps // tasks of a step
+	wanted := (4*c.pool.Threads() + steps - 1) / steps // tasks of a step
 	return max(1, min(fit, heads/wanted))
 }
 
