@@ -125,7 +125,7 @@ func TestSessionFailures(t *testing.T) {
 		"--kv-warm 1Mi": {"run", "-p", "x", "--kv-warm", "1MiB:ram"},
 		"--kv-cold kv:": {"run", "-p", "x", "--kv-cold", "kv:1GX"},
 		"holds no bloc": {"run", "-p", "x", "--kv-hot", "1KiB"},
-		"give a cold o": {"run", "-p", "x", "--kv-hot", "200KiB"},
+		"give a cold o": {"run", "-p", "x", "--kv-block", "4", "--kv-hot", "200KiB"},
 		"say what":      {"kv", "prune"},
 		"nothing is re": {"kv", "ls", "--dir", home + "/none"},
 	} {
