@@ -45407,7 +45407,7 @@ TEXT ·avx512DotQuadsQ4_0x1(SB), NOSPLIT, $0-144
 	VMOVDQU32    codes18_2<>+0(SB), Z4
 	VMOVDQU32    halves18_0<>+0(SB), Z5
 	MOVQ         w_base+24(FP), BX
-	MOVQ         $0x00000006, SI
+	MOVQ         $0x00000005, SI
 	MOVQ         blocks+128(FP), DX
 	CMPQ         DX, SI
 	CMOVQLT      DX, SI
@@ -45416,7 +45416,7 @@ TEXT ·avx512DotQuadsQ4_0x1(SB), NOSPLIT, $0-144
 	LEAQ         (R9)(AX*4), R10
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
-	CMPQ         DX, $0x06
+	CMPQ         DX, $0x05
 	JGE          long
 	MOVQ         blocks+128(FP), DX
 	IMUL3Q       $0x00000090, DX, DX
@@ -45440,7 +45440,7 @@ long:
 	MOVQ blocks+128(FP), DX
 
 block:
-	CMPQ   DX, $0x06
+	CMPQ   DX, $0x05
 	JNE    within
 	MOVQ   blocks+128(FP), R14
 	IMUL3Q $0x00000090, R14, R14
@@ -46468,7 +46468,7 @@ TEXT ·avx512DotQuadsQ4_0x2(SB), NOSPLIT, $0-144
 	VMOVDQU32    codes18_2<>+0(SB), Z5
 	VMOVDQU32    halves18_0<>+0(SB), Z6
 	MOVQ         w_base+24(FP), BX
-	MOVQ         $0x00000006, SI
+	MOVQ         $0x00000005, SI
 	MOVQ         blocks+128(FP), DX
 	CMPQ         DX, SI
 	CMOVQLT      DX, SI
@@ -46477,7 +46477,7 @@ TEXT ·avx512DotQuadsQ4_0x2(SB), NOSPLIT, $0-144
 	LEAQ         (R9)(AX*4), R10
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
-	CMPQ         DX, $0x06
+	CMPQ         DX, $0x05
 	JGE          long
 	MOVQ         blocks+128(FP), DX
 	IMUL3Q       $0x00000090, DX, DX
@@ -46503,7 +46503,7 @@ long:
 	MOVQ blocks+128(FP), DX
 
 block:
-	CMPQ   DX, $0x06
+	CMPQ   DX, $0x05
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x00000090, R15, R15
@@ -47301,7 +47301,7 @@ TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-144
 	VMOVDQU32    halves20_0<>+0(SB), Z5
 	VMOVDQU32    halves20_2<>+0(SB), Z6
 	MOVQ         w_base+24(FP), BX
-	MOVQ         $0x00000005, SI
+	MOVQ         $0x00000004, SI
 	MOVQ         blocks+128(FP), DX
 	CMPQ         DX, SI
 	CMOVQLT      DX, SI
@@ -47310,7 +47310,7 @@ TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-144
 	LEAQ         (R9)(AX*4), R10
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
-	CMPQ         DX, $0x05
+	CMPQ         DX, $0x04
 	JGE          long
 	MOVQ         blocks+128(FP), DX
 	IMUL3Q       $0x000000a0, DX, DX
@@ -47334,7 +47334,7 @@ long:
 	MOVQ blocks+128(FP), DX
 
 block:
-	CMPQ   DX, $0x05
+	CMPQ   DX, $0x04
 	JNE    within
 	MOVQ   blocks+128(FP), R14
 	IMUL3Q $0x000000a0, R14, R14
@@ -48189,7 +48189,7 @@ TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-144
 	VMOVDQU32    halves20_0<>+0(SB), Z6
 	VMOVDQU32    halves20_2<>+0(SB), Z7
 	MOVQ         w_base+24(FP), BX
-	MOVQ         $0x00000005, SI
+	MOVQ         $0x00000004, SI
 	MOVQ         blocks+128(FP), DX
 	CMPQ         DX, SI
 	CMOVQLT      DX, SI
@@ -48198,7 +48198,7 @@ TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-144
 	LEAQ         (R9)(AX*4), R10
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
-	CMPQ         DX, $0x05
+	CMPQ         DX, $0x04
 	JGE          long
 	MOVQ         blocks+128(FP), DX
 	IMUL3Q       $0x000000a0, DX, DX
@@ -48224,7 +48224,7 @@ long:
 	MOVQ blocks+128(FP), DX
 
 block:
-	CMPQ   DX, $0x05
+	CMPQ   DX, $0x04
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x000000a0, R15, R15
@@ -49129,7 +49129,7 @@ TEXT ·avx512DotQuadsQ8_0x1(SB), NOSPLIT, $0-144
 	VMOVDQU32    codes34_18<>+0(SB), Z4
 	VMOVDQU32    halves34_0<>+0(SB), Z5
 	MOVQ         w_base+24(FP), BX
-	MOVQ         $0x00000003, SI
+	MOVQ         $0x00000002, SI
 	MOVQ         blocks+128(FP), DX
 	CMPQ         DX, SI
 	CMOVQLT      DX, SI
@@ -49138,7 +49138,7 @@ TEXT ·avx512DotQuadsQ8_0x1(SB), NOSPLIT, $0-144
 	LEAQ         (R9)(AX*4), R10
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
-	CMPQ         DX, $0x03
+	CMPQ         DX, $0x02
 	JGE          long
 	MOVQ         blocks+128(FP), DX
 	IMUL3Q       $0x00000110, DX, DX
@@ -49162,7 +49162,7 @@ long:
 	MOVQ blocks+128(FP), DX
 
 block:
-	CMPQ   DX, $0x03
+	CMPQ   DX, $0x02
 	JNE    within
 	MOVQ   blocks+128(FP), R14
 	IMUL3Q $0x00000110, R14, R14
@@ -50108,7 +50108,7 @@ TEXT ·avx512DotQuadsQ8_0x2(SB), NOSPLIT, $0-144
 	VMOVDQU32    codes34_18<>+0(SB), Z5
 	VMOVDQU32    halves34_0<>+0(SB), Z6
 	MOVQ         w_base+24(FP), BX
-	MOVQ         $0x00000003, SI
+	MOVQ         $0x00000002, SI
 	MOVQ         blocks+128(FP), DX
 	CMPQ         DX, SI
 	CMOVQLT      DX, SI
@@ -50117,7 +50117,7 @@ TEXT ·avx512DotQuadsQ8_0x2(SB), NOSPLIT, $0-144
 	LEAQ         (R9)(AX*4), R10
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
-	CMPQ         DX, $0x03
+	CMPQ         DX, $0x02
 	JGE          long
 	MOVQ         blocks+128(FP), DX
 	IMUL3Q       $0x00000110, DX, DX
@@ -50143,7 +50143,7 @@ long:
 	MOVQ blocks+128(FP), DX
 
 block:
-	CMPQ   DX, $0x03
+	CMPQ   DX, $0x02
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x00000110, R15, R15
@@ -51128,7 +51128,7 @@ TEXT ·avx512DotQuadsQ2_Kx1(SB), NOSPLIT, $0-144
 	MOVL    $0x0000f000, BX
 	KMOVW   BX, K3
 	MOVQ    w_base+24(FP), SI
-	MOVQ    $0x0000000a, DI
+	MOVQ    $0x00000009, DI
 	MOVQ    blocks+128(FP), BX
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -51137,7 +51137,7 @@ TEXT ·avx512DotQuadsQ2_Kx1(SB), NOSPLIT, $0-144
 	LEAQ    (R10)(AX*4), R11
 	LEAQ    (R11)(AX*4), R12
 	LEAQ    (R12)(AX*4), R13
-	CMPQ    BX, $0x0a
+	CMPQ    BX, $0x09
 	JGE     long
 	MOVQ    blocks+128(FP), BX
 	IMUL3Q  $0x00000054, BX, BX
@@ -51161,7 +51161,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x0a
+	CMPQ   BX, $0x09
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x00000054, R15, R15
@@ -52127,7 +52127,7 @@ TEXT ·avx512DotQuadsQ2_Kx2(SB), NOSPLIT, $8-144
 	MOVL    $0x0000f000, BX
 	KMOVW   BX, K3
 	MOVQ    w_base+24(FP), SI
-	MOVQ    $0x0000000a, DI
+	MOVQ    $0x00000009, DI
 	MOVQ    blocks+128(FP), BX
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -52136,7 +52136,7 @@ TEXT ·avx512DotQuadsQ2_Kx2(SB), NOSPLIT, $8-144
 	LEAQ    (R10)(AX*4), R11
 	LEAQ    (R11)(AX*4), R12
 	LEAQ    (R12)(AX*4), R13
-	CMPQ    BX, $0x0a
+	CMPQ    BX, $0x09
 	JGE     long
 	MOVQ    blocks+128(FP), BX
 	IMUL3Q  $0x00000054, BX, BX
@@ -52162,7 +52162,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x0a
+	CMPQ   BX, $0x09
 	JNE    within
 	MOVQ   blocks+128(FP), BP
 	IMUL3Q $0x00000054, BP, BP
@@ -53413,7 +53413,7 @@ TEXT ·avx512DotQuadsQ3_Kx1(SB), NOSPLIT, $0-144
 	MOVL    $0x0000f000, BX
 	KMOVW   BX, K3
 	MOVQ    w_base+24(FP), SI
-	MOVQ    $0x00000007, DI
+	MOVQ    $0x00000006, DI
 	MOVQ    blocks+128(FP), BX
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -53422,7 +53422,7 @@ TEXT ·avx512DotQuadsQ3_Kx1(SB), NOSPLIT, $0-144
 	LEAQ    (R10)(AX*4), R11
 	LEAQ    (R11)(AX*4), R12
 	LEAQ    (R12)(AX*4), R13
-	CMPQ    BX, $0x07
+	CMPQ    BX, $0x06
 	JGE     long
 	MOVQ    blocks+128(FP), BX
 	IMUL3Q  $0x0000006e, BX, BX
@@ -53446,7 +53446,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x07
+	CMPQ   BX, $0x06
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x0000006e, R15, R15
@@ -54667,7 +54667,7 @@ TEXT ·avx512DotQuadsQ3_Kx2(SB), NOSPLIT, $8-144
 	MOVL    $0x0000f000, BX
 	KMOVW   BX, K3
 	MOVQ    w_base+24(FP), SI
-	MOVQ    $0x00000007, DI
+	MOVQ    $0x00000006, DI
 	MOVQ    blocks+128(FP), BX
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -54676,7 +54676,7 @@ TEXT ·avx512DotQuadsQ3_Kx2(SB), NOSPLIT, $8-144
 	LEAQ    (R10)(AX*4), R11
 	LEAQ    (R11)(AX*4), R12
 	LEAQ    (R12)(AX*4), R13
-	CMPQ    BX, $0x07
+	CMPQ    BX, $0x06
 	JGE     long
 	MOVQ    blocks+128(FP), BX
 	IMUL3Q  $0x0000006e, BX, BX
@@ -54702,7 +54702,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x07
+	CMPQ   BX, $0x06
 	JNE    within
 	MOVQ   blocks+128(FP), BP
 	IMUL3Q $0x0000006e, BP, BP
@@ -56062,7 +56062,7 @@ TEXT ·avx512DotQuadsQ4_Kx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
 	MOVQ         w_base+24(FP), SI
-	MOVQ         $0x00000006, DI
+	MOVQ         $0x00000005, DI
 	MOVQ         blocks+128(FP), BX
 	CMPQ         BX, DI
 	CMOVQLT      BX, DI
@@ -56071,7 +56071,7 @@ TEXT ·avx512DotQuadsQ4_Kx1(SB), NOSPLIT, $0-144
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
 	LEAQ         (R12)(AX*4), R13
-	CMPQ         BX, $0x06
+	CMPQ         BX, $0x05
 	JGE          long
 	MOVQ         blocks+128(FP), BX
 	IMUL3Q       $0x00000090, BX, BX
@@ -56095,7 +56095,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x06
+	CMPQ   BX, $0x05
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x00000090, R15, R15
@@ -56715,7 +56715,7 @@ TEXT ·avx512DotQuadsQ4_Kx2(SB), NOSPLIT, $8-144
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z3
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
 	MOVQ         w_base+24(FP), SI
-	MOVQ         $0x00000006, DI
+	MOVQ         $0x00000005, DI
 	MOVQ         blocks+128(FP), BX
 	CMPQ         BX, DI
 	CMOVQLT      BX, DI
@@ -56724,7 +56724,7 @@ TEXT ·avx512DotQuadsQ4_Kx2(SB), NOSPLIT, $8-144
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
 	LEAQ         (R12)(AX*4), R13
-	CMPQ         BX, $0x06
+	CMPQ         BX, $0x05
 	JGE          long
 	MOVQ         blocks+128(FP), BX
 	IMUL3Q       $0x00000090, BX, BX
@@ -56750,7 +56750,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x06
+	CMPQ   BX, $0x05
 	JNE    within
 	MOVQ   blocks+128(FP), BP
 	IMUL3Q $0x00000090, BP, BP
@@ -57619,7 +57619,7 @@ TEXT ·avx512DotQuadsQ5_Kx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
 	MOVQ         w_base+24(FP), SI
-	MOVQ         $0x00000005, DI
+	MOVQ         $0x00000004, DI
 	MOVQ         blocks+128(FP), BX
 	CMPQ         BX, DI
 	CMOVQLT      BX, DI
@@ -57628,7 +57628,7 @@ TEXT ·avx512DotQuadsQ5_Kx1(SB), NOSPLIT, $0-144
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
 	LEAQ         (R12)(AX*4), R13
-	CMPQ         BX, $0x05
+	CMPQ         BX, $0x04
 	JGE          long
 	MOVQ         blocks+128(FP), BX
 	IMUL3Q       $0x000000b0, BX, BX
@@ -57652,7 +57652,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x05
+	CMPQ   BX, $0x04
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x000000b0, R15, R15
@@ -58700,7 +58700,7 @@ TEXT ·avx512DotQuadsQ5_Kx2(SB), NOSPLIT, $8-144
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z3
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
 	MOVQ         w_base+24(FP), SI
-	MOVQ         $0x00000005, DI
+	MOVQ         $0x00000004, DI
 	MOVQ         blocks+128(FP), BX
 	CMPQ         BX, DI
 	CMOVQLT      BX, DI
@@ -58709,7 +58709,7 @@ TEXT ·avx512DotQuadsQ5_Kx2(SB), NOSPLIT, $8-144
 	LEAQ         (R10)(AX*4), R11
 	LEAQ         (R11)(AX*4), R12
 	LEAQ         (R12)(AX*4), R13
-	CMPQ         BX, $0x05
+	CMPQ         BX, $0x04
 	JGE          long
 	MOVQ         blocks+128(FP), BX
 	IMUL3Q       $0x000000b0, BX, BX
@@ -58735,7 +58735,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x05
+	CMPQ   BX, $0x04
 	JNE    within
 	MOVQ   blocks+128(FP), BP
 	IMUL3Q $0x000000b0, BP, BP
@@ -59766,7 +59766,7 @@ TEXT ·avx512DotQuadsQ6_Kx1(SB), NOSPLIT, $0-144
 	MOVL    $0x0000f000, BX
 	KMOVW   BX, K3
 	MOVQ    w_base+24(FP), SI
-	MOVQ    $0x00000004, DI
+	MOVQ    $0x00000003, DI
 	MOVQ    blocks+128(FP), BX
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -59775,7 +59775,7 @@ TEXT ·avx512DotQuadsQ6_Kx1(SB), NOSPLIT, $0-144
 	LEAQ    (R10)(AX*4), R11
 	LEAQ    (R11)(AX*4), R12
 	LEAQ    (R12)(AX*4), R13
-	CMPQ    BX, $0x04
+	CMPQ    BX, $0x03
 	JGE     long
 	MOVQ    blocks+128(FP), BX
 	IMUL3Q  $0x000000d2, BX, BX
@@ -59799,7 +59799,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x04
+	CMPQ   BX, $0x03
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x000000d2, R15, R15
@@ -60957,7 +60957,7 @@ TEXT ·avx512DotQuadsQ6_Kx2(SB), NOSPLIT, $8-144
 	MOVL    $0x0000f000, BX
 	KMOVW   BX, K3
 	MOVQ    w_base+24(FP), SI
-	MOVQ    $0x00000004, DI
+	MOVQ    $0x00000003, DI
 	MOVQ    blocks+128(FP), BX
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -60966,7 +60966,7 @@ TEXT ·avx512DotQuadsQ6_Kx2(SB), NOSPLIT, $8-144
 	LEAQ    (R10)(AX*4), R11
 	LEAQ    (R11)(AX*4), R12
 	LEAQ    (R12)(AX*4), R13
-	CMPQ    BX, $0x04
+	CMPQ    BX, $0x03
 	JGE     long
 	MOVQ    blocks+128(FP), BX
 	IMUL3Q  $0x000000d2, BX, BX
@@ -60992,7 +60992,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x04
+	CMPQ   BX, $0x03
 	JNE    within
 	MOVQ   blocks+128(FP), BP
 	IMUL3Q $0x000000d2, BP, BP
@@ -62358,7 +62358,7 @@ TEXT ·avx512DotQuadsIQ4_NLx1(SB), NOSPLIT, $0-144
 	VMOVDQU32       codes18_2<>+0(SB), Z5
 	VMOVDQU32       halves18_0<>+0(SB), Z6
 	MOVQ            w_base+24(FP), BX
-	MOVQ            $0x00000006, SI
+	MOVQ            $0x00000005, SI
 	MOVQ            blocks+128(FP), DX
 	CMPQ            DX, SI
 	CMOVQLT         DX, SI
@@ -62367,7 +62367,7 @@ TEXT ·avx512DotQuadsIQ4_NLx1(SB), NOSPLIT, $0-144
 	LEAQ            (R9)(AX*4), R10
 	LEAQ            (R10)(AX*4), R11
 	LEAQ            (R11)(AX*4), R12
-	CMPQ            DX, $0x06
+	CMPQ            DX, $0x05
 	JGE             long
 	MOVQ            blocks+128(FP), DX
 	IMUL3Q          $0x00000090, DX, DX
@@ -62391,7 +62391,7 @@ long:
 	MOVQ blocks+128(FP), DX
 
 block:
-	CMPQ   DX, $0x06
+	CMPQ   DX, $0x05
 	JNE    within
 	MOVQ   blocks+128(FP), R14
 	IMUL3Q $0x00000090, R14, R14
@@ -63012,7 +63012,7 @@ TEXT ·avx512DotQuadsIQ4_NLx2(SB), NOSPLIT, $0-144
 	VMOVDQU32       codes18_2<>+0(SB), Z6
 	VMOVDQU32       halves18_0<>+0(SB), Z7
 	MOVQ            w_base+24(FP), BX
-	MOVQ            $0x00000006, SI
+	MOVQ            $0x00000005, SI
 	MOVQ            blocks+128(FP), DX
 	CMPQ            DX, SI
 	CMOVQLT         DX, SI
@@ -63021,7 +63021,7 @@ TEXT ·avx512DotQuadsIQ4_NLx2(SB), NOSPLIT, $0-144
 	LEAQ            (R9)(AX*4), R10
 	LEAQ            (R10)(AX*4), R11
 	LEAQ            (R11)(AX*4), R12
-	CMPQ            DX, $0x06
+	CMPQ            DX, $0x05
 	JGE             long
 	MOVQ            blocks+128(FP), DX
 	IMUL3Q          $0x00000090, DX, DX
@@ -63047,7 +63047,7 @@ long:
 	MOVQ blocks+128(FP), DX
 
 block:
-	CMPQ   DX, $0x06
+	CMPQ   DX, $0x05
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x00000090, R15, R15
@@ -63907,7 +63907,7 @@ TEXT ·avx512DotQuadsIQ4_XSx1(SB), NOSPLIT, $0-144
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z4
 	MOVQ            w_base+24(FP), SI
-	MOVQ            $0x00000006, DI
+	MOVQ            $0x00000005, DI
 	MOVQ            blocks+128(FP), BX
 	CMPQ            BX, DI
 	CMOVQLT         BX, DI
@@ -63916,7 +63916,7 @@ TEXT ·avx512DotQuadsIQ4_XSx1(SB), NOSPLIT, $0-144
 	LEAQ            (R10)(AX*4), R11
 	LEAQ            (R11)(AX*4), R12
 	LEAQ            (R12)(AX*4), R13
-	CMPQ            BX, $0x06
+	CMPQ            BX, $0x05
 	JGE             long
 	MOVQ            blocks+128(FP), BX
 	IMUL3Q          $0x00000088, BX, BX
@@ -63940,7 +63940,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x06
+	CMPQ   BX, $0x05
 	JNE    within
 	MOVQ   blocks+128(FP), R15
 	IMUL3Q $0x00000088, R15, R15
@@ -64535,7 +64535,7 @@ TEXT ·avx512DotQuadsIQ4_XSx2(SB), NOSPLIT, $8-144
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z5
 	MOVQ            w_base+24(FP), SI
-	MOVQ            $0x00000006, DI
+	MOVQ            $0x00000005, DI
 	MOVQ            blocks+128(FP), BX
 	CMPQ            BX, DI
 	CMOVQLT         BX, DI
@@ -64544,7 +64544,7 @@ TEXT ·avx512DotQuadsIQ4_XSx2(SB), NOSPLIT, $8-144
 	LEAQ            (R10)(AX*4), R11
 	LEAQ            (R11)(AX*4), R12
 	LEAQ            (R12)(AX*4), R13
-	CMPQ            BX, $0x06
+	CMPQ            BX, $0x05
 	JGE             long
 	MOVQ            blocks+128(FP), BX
 	IMUL3Q          $0x00000088, BX, BX
@@ -64570,7 +64570,7 @@ long:
 	MOVQ blocks+128(FP), BX
 
 block:
-	CMPQ   BX, $0x06
+	CMPQ   BX, $0x05
 	JNE    within
 	MOVQ   blocks+128(FP), BP
 	IMUL3Q $0x00000088, BP, BP

@@ -116,12 +116,12 @@ func quadDot(name string, n int, t quadType) {
 	RET()
 }
 
-// aheadBytes of each row are on their way: what a core reads while memory
+// aheadBytes of each row at most are on their way: what a core reads while memory
 // answers, and together less than its nearest cache.
 const aheadBytes = 768
 
 // turnsAhead is how many turns before they are needed rows are fetched.
-func (q *quads) turnsAhead() int { return (aheadBytes + q.u.bytes - 1) / q.u.bytes }
+func (q *quads) turnsAhead() int { return max(1, aheadBytes/q.u.bytes) }
 
 // lookAhead points ahead at what comes a few turns later.
 func (q *quads) lookAhead(w GPVirtual) {
