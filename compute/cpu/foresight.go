@@ -12,9 +12,9 @@ type foresight struct {
 
 // foreseen is the weights of a product, and what followed it.
 type foreseen struct {
-	upcoming
-	next *foreseen
-	sure bool // the last two times
+	upcoming *upcoming // threads may be reading it: it is replaced, never changed
+	next     *foreseen
+	sure     bool // the last two times
 }
 
 // see takes note of a product of weights that are read in such pieces, and
@@ -29,7 +29,9 @@ func (f *foresight) see(weights []byte, piece int) *upcoming {
 		this = &foreseen{}
 		f.known[key] = this
 	}
-	this.upcoming = upcoming{weights, piece}
+	if u := this.upcoming; u == nil || len(u.memory) != len(weights) || u.piece != piece {
+		this.upcoming = &upcoming{weights, piece}
+	}
 	if f.last != nil {
 		f.last.sure = f.last.next == this
 		f.last.next = this
@@ -38,7 +40,7 @@ func (f *foresight) see(weights []byte, piece int) *upcoming {
 	if !this.sure {
 		return nil
 	}
-	return &this.next.upcoming
+	return this.next.upcoming
 }
 
 // forget is for a product that reads no weights from memory for most of its time.

@@ -68,3 +68,23 @@ func TestUpcoming(t *testing.T) {
 		t.Fatalf("%d bytes of nothing", len(share))
 	}
 }
+
+// TestForesightWhileThreadsLookAhead changes the lengths of weights that begin at the same
+// place, as pages of a pool do, under the eyes of workers.
+func TestForesightWhileThreadsLookAhead(t *testing.T) {
+	p, err := NewPool(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.spins = true
+	var f foresight
+	weights := make([]byte, 64<<10)
+	for i := range 2000 {
+		long := weights[:len(weights)>>(i/4%6)]
+		p.upcoming.Store(f.see(long, 4096))
+		p.For(64, 1, func(int, int, int) {})
+		p.upcoming.Store(f.see(weights[1:1024], 64))
+		p.For(64, 1, func(int, int, int) {})
+	}
+}

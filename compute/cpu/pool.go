@@ -71,7 +71,7 @@ func (c chunks) most() int  { return int(c & (oneOfEnd - 1)) }
 func (c chunks) left() int  { return c.end() - c.first() }
 
 // upcoming is memory that the threads will share in a loop, in pieces of
-// which the last may be shorter.
+// which the last may be shorter. It does not change.
 type upcoming struct {
 	memory []byte
 	piece  int
