@@ -13,7 +13,10 @@ func openDirect(path string) (Handle, error) {
 	if errors.Is(err, unix.EINVAL) {
 		return nil, errNoDirect
 	}
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	return NewAsync(f), nil
 }
 
 // dropCache tells the system that what was read is not needed again.

@@ -65,7 +65,7 @@ func (o osFS) Open(path string, flag OpenFlag) (File, error) {
 	}
 	file := &osFile{File: f}
 	if direct, err := os.OpenFile(name, mode&^os.O_CREATE|noFollow|directFlag, 0); err == nil && directFlag != 0 {
-		file.direct = direct
+		file.direct = pageio.NewAsync(direct)
 	} else if err == nil {
 		direct.Close()
 	}
@@ -87,20 +87,17 @@ func (o osFS) SyncDir(path string) error {
 // osFile goes around the page cache where offset, length and memory allow it.
 type osFile struct {
 	*os.File
-	direct  *os.File // nil: the file system refused
+	direct  *pageio.Async // nil: the file system refused
 	refused atomic.Bool
 }
 
 // warned keeps the line about slow files from being told twice.
 var warned atomic.Bool
 
-// around is the file for an access.
-func (f *osFile) around(b []byte, off int64) (file *os.File, direct bool) {
-	if f.direct == nil || f.refused.Load() || len(b) == 0 || off%pageio.Block != 0 || len(b)%pageio.Block != 0 ||
-		uintptr(unsafe.Pointer(unsafe.SliceData(b)))%pageio.Block != 0 {
-		return f.File, false
-	}
-	return f.direct, true
+// around reports whether an access can go around the page cache.
+func (f *osFile) around(b []byte, off int64) bool {
+	return f.direct != nil && !f.refused.Load() && len(b) > 0 && off%pageio.Block == 0 && len(b)%pageio.Block == 0 &&
+		uintptr(unsafe.Pointer(unsafe.SliceData(b)))%pageio.Block == 0
 }
 
 func (f *osFile) refuse(err error) bool {
@@ -115,21 +112,21 @@ func (f *osFile) refuse(err error) bool {
 }
 
 func (f *osFile) ReadAt(b []byte, off int64) (int, error) {
-	file, direct := f.around(b, off)
-	n, err := file.ReadAt(b, off)
-	if direct && err != nil && f.refuse(err) {
-		return f.File.ReadAt(b, off)
+	if f.around(b, off) {
+		if n, err := f.direct.ReadAt(b, off); err == nil || !f.refuse(err) {
+			return n, err
+		}
 	}
-	return n, err
+	return f.File.ReadAt(b, off)
 }
 
 func (f *osFile) WriteAt(b []byte, off int64) (int, error) {
-	file, direct := f.around(b, off)
-	n, err := file.WriteAt(b, off)
-	if direct && err != nil && f.refuse(err) {
-		return f.File.WriteAt(b, off)
+	if f.around(b, off) {
+		if n, err := f.direct.WriteAt(b, off); err == nil || !f.refuse(err) {
+			return n, err
+		}
 	}
-	return n, err
+	return f.File.WriteAt(b, off)
 }
 
 func (f *osFile) Size() (int64, error) {

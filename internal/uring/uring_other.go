@@ -1,0 +1,15 @@
+//go:build !linux
+
+package uring
+
+// Ring is not there on this system.
+type Ring struct{}
+
+// Shared returns ErrUnsupported.
+func Shared() (*Ring, error) { return nil, ErrUnsupported }
+
+// Release does nothing.
+func (*Ring) Release() error { return nil }
+
+// ReadAt returns ErrUnsupported.
+func (*Ring) ReadAt(fd int, b []byte, off int64) (int, error) { return 0, ErrUnsupported }

@@ -1,0 +1,99 @@
+package uring
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ring returns the shared ring; tests of what needs one end where there is none.
+func ring(t *testing.T) *Ring {
+	t.Helper()
+	r, err := Shared()
+	if errors.Is(err, ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// TestReadAt reads from more goroutines than the ring has room for, up to and
+// beyond the end of a file, and compares with the file.
+func TestReadAt(t *testing.T) {
+	r := ring(t)
+	content := make([]byte, 1<<20+777)
+	for i := range content {
+		content[i] = byte(rand.Uint32())
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all sync.WaitGroup
+	for g := range 2 * 128 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(g), 1))
+			for range 50 {
+				off, n := random.IntN(len(content)+10), random.IntN(20000)
+				b := make([]byte, n)
+				got, err := r.ReadAt(int(f.Fd()), b, int64(off))
+				want := content[min(off, len(content)):min(off+n, len(content))]
+				if err != nil || !bytes.Equal(b[:got], want) {
+					t.Errorf("%d bytes at %d: %d of %d, %v", n, off, got, len(want), err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestErrors wants errors to come back, and the ring to go on.
+func TestErrors(t *testing.T) {
+	r := ring(t)
+	var b [10]byte
+	for range 300 {
+		if _, err := r.ReadAt(-1, b[:], 0); !errors.Is(err, syscall.EBADF) {
+			t.Fatalf("of no file: %v", err)
+		}
+	}
+}
+
+// TestShared wants nothing left of a ring that nobody uses.
+func TestShared(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 3 {
+		t.Run("", func(t *testing.T) {
+			a := ring(t)
+			if b := ring(t); a != b {
+				t.Error("two rings")
+			}
+		})
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
