@@ -218,7 +218,7 @@ func TestWorkIsLate(t *testing.T) {
 		end := must(d.NewEvent(false))(t)
 		clear(p.Bytes())
 		check(t, s.Fill(b, 0, 1<<20, 9), s.CopyOut(p, 0, b, 0, 1<<20), s.Record(end))
-		if p.Bytes()[1<<20-1] == 9 && !eager {
+		if !eager && p.Bytes()[1<<20-1] == 9 { // an eager one may be writing it
 			t.Error("the copy was made at once")
 		}
 		done, err := s.Done()
