@@ -59,7 +59,8 @@ func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows
 		f.pool.upcoming.Store(f.foresight.see(p.weights, grain*tileRows*p.rowBytes))
 		f.pool.ForRuns(tiles, grain, mostTiles/grain, f.productBody)
 	} else {
-		f.pool.upcoming.Store(f.foresight.forget())
+		f.foresight.forget()
+		f.pool.upcoming.Store(nil)
 		f.pool.For(tiles, grain, f.productBody)
 	}
 	f.product = product{}

@@ -44,7 +44,4 @@ func (f *foresight) see(weights []byte, piece int) *upcoming {
 }
 
 // forget is for a product that reads no weights from memory for most of its time.
-func (f *foresight) forget() *upcoming {
-	f.last = nil
-	return nil
-}
+func (f *foresight) forget() { f.last = nil }

@@ -39,8 +39,12 @@ func TestForesight(t *testing.T) {
 		if u := f.see(weights[order[0]], 64); u != nil {
 			t.Fatalf("%v: sure of what has changed", order)
 		}
-		if f.forget() != nil || f.last != nil {
-			t.Fatal("a prompt is a reason to foretell")
+		// What comes after a prompt does not follow what came before it.
+		before := f.known[&weights[order[0]][0]].next
+		f.forget()
+		f.see(weights[10], 64)
+		if f.known[&weights[order[0]][0]].next != before {
+			t.Fatal("a prompt between two products went unnoticed")
 		}
 	})
 }

@@ -26,7 +26,7 @@ func NewAsync(f *os.File) *Async {
 
 // ReadAt implements io.ReaderAt.
 func (a *Async) ReadAt(b []byte, off int64) (int, error) {
-	if a.ring != nil {
+	if a.ring != nil && off >= 0 { // -1 is where the file stands, to a ring
 		if n, err := a.ring.ReadAt(a.fd, b, off); err == nil && n == len(b) {
 			return n, nil
 		}

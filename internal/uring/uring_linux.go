@@ -114,29 +114,33 @@ func (r *Ring) Release() error {
 	return r.close()
 }
 
-func open() (r *Ring, err error) {
+func open() (*Ring, error) {
 	var p params
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, entries, uintptr(unsafe.Pointer(&p)), 0)
 	if errno != 0 {
 		return nil, errno
 	}
 	unix.CloseOnExec(int(fd))
-	r = &Ring{fd: int(fd), free: make(chan uint64, entries)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.close())
-		}
-	}()
+	r := &Ring{fd: int(fd), free: make(chan uint64, entries)}
+	if err := r.setUp(&p); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	r.reaper.Go(r.reap)
+	return r, nil
+}
+
+// setUp maps the rings and asks for events.
+func (r *Ring) setUp(p *params) (err error) {
 	if need := uint32(featSingleMmap | featRWCurPos); p.features&need != need {
-		return nil, errors.New("the kernel's io_uring has no plain reads")
+		return errors.New("the kernel's io_uring has no plain reads")
 	}
 	size := max(p.sq.array+4*p.sqEntries, p.cq.cqes+uint32(unsafe.Sizeof(completion{}))*p.cqEntries)
 	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
 	if r.rings, err = unix.Mmap(r.fd, offsetRings, int(size), prot, flags); err != nil {
-		return nil, err
+		return err
 	}
 	if r.submissions, err = unix.Mmap(r.fd, offsetSubmitting, int(unsafe.Sizeof(submission{}))*int(p.sqEntries), prot, flags); err != nil {
-		return nil, err
+		return err
 	}
 	at := func(off uint32) unsafe.Pointer { return unsafe.Pointer(&r.rings[off]) }
 	r.sqTail, r.cqHead, r.cqTail = (*uint32)(at(p.sq.tail)), (*uint32)(at(p.cq.head)), (*uint32)(at(p.cq.tail))
@@ -147,19 +151,18 @@ func open() (r *Ring, err error) {
 
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.event = os.NewFile(uintptr(event), "io_uring completions")
 	number := int32(event)
-	if _, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, fd, registerEventfd, uintptr(unsafe.Pointer(&number)), 1, 0, 0); errno != 0 {
-		return nil, errno
+	if _, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), registerEventfd, uintptr(unsafe.Pointer(&number)), 1, 0, 0); errno != 0 {
+		return errno
 	}
 	for i := range uint64(entries) {
 		r.reading[i].done = make(chan int32, 1)
 		r.free <- i
 	}
-	r.reaper.Go(r.reap)
-	return r, nil
+	return nil
 }
 
 // ReadAt reads len(b) bytes of a file, which may be fewer at its end, in one read.

@@ -27,7 +27,8 @@ const (
 // Enqueue gives an entry to the writer. It waits while the queue is full.
 func (s *Store) Enqueue(e Entry) { s.queue <- e }
 
-// Flush waits until all entries so far are on disk.
+// Flush waits until all entries so far are on disk. The error is the first
+// since the last Flush.
 func (s *Store) Flush() error {
 	done := make(chan error, 1)
 	s.queue <- Entry{flushed: done}
@@ -36,6 +37,7 @@ func (s *Store) Flush() error {
 
 // write is the body of the writer.
 func (s *Store) write() {
+	var first error // since the last Flush
 	for e := range s.queue {
 		batch := []Entry{e}
 		for len(batch) < batchLength && batch[len(batch)-1].flushed == nil {
@@ -49,9 +51,12 @@ func (s *Store) write() {
 			}
 			break
 		}
-		err := s.commit(batch)
+		if err := s.commit(batch); first == nil {
+			first = err
+		}
 		if last := batch[len(batch)-1]; last.flushed != nil {
-			last.flushed <- err
+			last.flushed <- first
+			first = nil
 		}
 	}
 }
