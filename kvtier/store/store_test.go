@@ -344,6 +344,9 @@ func TestPinnedStay(t *testing.T) {
 	if len(held) < 5 || len(held) == 100 || s.Used() > 64<<10 {
 		t.Fatalf("%d records are held in %d bytes", len(held), s.Used())
 	}
+	if err := s.Flush(); !errors.Is(err, ErrFull) {
+		t.Fatalf("Flush after an entry was refused: %v", err)
+	}
 	mem := make([]byte, 4096)
 	for i, r := range held {
 		if err := r.Read(mem); err != nil || !bytes.Equal(mem[:r.Bytes()], entries[i].Data) {
