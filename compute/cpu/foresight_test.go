@@ -76,12 +76,8 @@ func TestUpcoming(t *testing.T) {
 // TestForesightWhileThreadsLookAhead changes the lengths of weights that begin at the same
 // place, as pages of a pool do, under the eyes of workers.
 func TestForesightWhileThreadsLookAhead(t *testing.T) {
-	p, err := NewPool(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newPool(3, true)
 	defer p.Close()
-	p.spins = true
 	var f foresight
 	weights := make([]byte, 64<<10)
 	for i := range 2000 {

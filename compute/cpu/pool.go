@@ -106,14 +106,16 @@ func NewPool(threads int) (*Pool, error) {
 	if threads < 1 {
 		return nil, fmt.Errorf("cpu: %d threads: need at least one", threads)
 	}
-	p := &Pool{threads: threads, shares: make([]share, threads), wake: make(chan struct{}, threads), done: make(chan struct{}, 1)}
-	if threads <= runtime.GOMAXPROCS(0) { // else a spinning one keeps a busy one from its core
-		p.spins = true
-	}
+	spins := threads <= runtime.GOMAXPROCS(0) // else a spinning one keeps a busy one from its core
+	return newPool(threads, spins), nil
+}
+
+func newPool(threads int, spins bool) *Pool {
+	p := &Pool{threads: threads, spins: spins, shares: make([]share, threads), wake: make(chan struct{}, threads), done: make(chan struct{}, 1)}
 	for w := 1; w < threads; w++ {
 		p.workers.Go(func() { p.serve(w) })
 	}
-	return p, nil
+	return p
 }
 
 // Threads is the number of goroutines that share a loop, the caller included.
