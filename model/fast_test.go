@@ -117,13 +117,13 @@ func number(t *testing.T, text string) float64 {
 
 // TestFastBits wants the same bits of every kernel set and number of threads.
 func TestFastBits(t *testing.T) {
-	best := gemm.Current().Name()
-	defer gemm.Select(best)
+	best := gemm.Sets.Current().Name()
+	defer gemm.Sets.Select(best)
 	for _, name := range []string{"qwen35.q8_0", "deepseek2-experts.q4_0"} {
 		g := loadGolden(t, name)
 		var want []float32
-		for _, set := range gemm.Sets() {
-			if err := gemm.Select(set.Name()); err != nil {
+		for _, set := range gemm.Sets.All() {
+			if err := gemm.Sets.Select(set.Name()); err != nil {
 				t.Fatal(err)
 			}
 			for _, threads := range []int{1, 3} {

@@ -17,13 +17,13 @@ func (c attentionCase) work() compute.Work {
 // TestFastAttention wants the values of the formula, and the same bits of
 // every kernel set, number of threads, block size, and way to ask.
 func TestFastAttention(t *testing.T) {
-	best := attn.Current().Name()
-	defer attn.Select(best)
+	best := attn.Sets.Current().Name()
+	defer attn.Sets.Select(best)
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawAttention(t, 2500, 80)
 		var one []float32
-		for i, set := range attn.Sets() {
-			if err := attn.Select(set.Name()); err != nil {
+		for i, set := range attn.Sets.All() {
+			if err := attn.Sets.Select(set.Name()); err != nil {
 				t.Fatal(err)
 			}
 			c.a.Layout.BlockTokens = rapid.SampledFrom([]int{4, 64, 256}).Draw(t, "block")

@@ -14,8 +14,8 @@ import (
 // TestFastOperations wants of the fast path what the reference gives, nearly,
 // and the same bits of every kernel set and number of threads.
 func TestFastOperations(t *testing.T) {
-	best := vec.Current().Name()
-	defer vec.Select(best)
+	best := vec.Sets.Current().Name()
+	defer vec.Sets.Select(best)
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		rows, group, groups := rapid.IntRange(1, 9).Draw(t, "rows"), 2*rapid.IntRange(1, 40).Draw(t, "pairs"), rapid.IntRange(1, 3).Draw(t, "groups")
@@ -53,8 +53,8 @@ func TestFastOperations(t *testing.T) {
 		}
 		want := run(newBench(t, 1))
 		var one [][]float32
-		for _, set := range vec.Sets() {
-			if err := vec.Select(set.Name()); err != nil {
+		for _, set := range vec.Sets.All() {
+			if err := vec.Sets.Select(set.Name()); err != nil {
 				t.Fatal(err)
 			}
 			b := newFastBench(t, rapid.IntRange(1, 3).Draw(t, "threads"), compute.Work{})
@@ -72,8 +72,8 @@ func TestFastOperations(t *testing.T) {
 
 // TestFastDeltaNet is likewise for the recurrence, and cuts the run in two.
 func TestFastDeltaNet(t *testing.T) {
-	best := vec.Current().Name()
-	defer vec.Select(best)
+	best := vec.Sets.Current().Name()
+	defer vec.Sets.Select(best)
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		p := compute.DeltaNet{
@@ -99,8 +99,8 @@ func TestFastDeltaNet(t *testing.T) {
 		}
 		want := run(newBench(t, 1), 1)
 		var one [][]float32
-		for _, set := range vec.Sets() {
-			if err := vec.Select(set.Name()); err != nil {
+		for _, set := range vec.Sets.All() {
+			if err := vec.Sets.Select(set.Name()); err != nil {
 				t.Fatal(err)
 			}
 			for _, cut := range []int{1, rows - 1} {

@@ -22,7 +22,7 @@ const KernelVariable = "GORUN_CPU"
 // the one that KernelVariable asks for. All sets give the same bits.
 var Kernels = sync.OnceValues(func() (string, error) {
 	name, err := chooseKernels(os.Getenv(KernelVariable), SelfTest)
-	for _, choose := range []func(string) error{gemm.Select, attn.Select, vec.Select} {
+	for _, choose := range []func(string) error{gemm.Sets.Select, attn.Sets.Select, vec.Sets.Select} {
 		if err == nil {
 			err = choose(name)
 		}
@@ -36,32 +36,31 @@ var Kernels = sync.OnceValues(func() (string, error) {
 // KernelSets lists what this CPU can execute, the best first.
 func KernelSets() []string {
 	var names []string
-	for _, s := range gemm.Sets() {
-		if named(attn.Sets(), s.Name()) != nil && named(vec.Sets(), s.Name()) != nil {
+	for _, s := range gemm.Sets.All() {
+		_, noAttn := attn.Sets.Named(s.Name())
+		_, noVec := vec.Sets.Named(s.Name())
+		if noAttn == nil && noVec == nil {
 			names = append(names, s.Name())
 		}
 	}
 	return names
 }
 
-// named is the set of that name, or nil.
-func named[S interface {
-	comparable
-	Name() string
-}](sets []S, name string) (set S) {
-	if i := slices.IndexFunc(sets, func(s S) bool { return s.Name() == name }); i >= 0 {
-		set = sets[i]
-	}
-	return set
-}
-
 // SelfTest computes known answers with the named kernel set.
 func SelfTest(name string) error {
-	if !slices.Contains(KernelSets(), name) {
-		return fmt.Errorf("no kernel set %q on this CPU; there are %s", name, strings.Join(KernelSets(), ", "))
+	products, err := gemm.Sets.Named(name)
+	if err != nil {
+		return err
 	}
-	return errors.Join(
-		gemm.SelfTest(named(gemm.Sets(), name)), named(attn.Sets(), name).Check(), named(vec.Sets(), name).Check())
+	attention, err := attn.Sets.Named(name)
+	if err != nil {
+		return err
+	}
+	vectors, err := vec.Sets.Named(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(gemm.SelfTest(products), attention.Check(), vectors.Check())
 }
 
 // chooseKernels picks a set. One that was asked for must pass; otherwise a set

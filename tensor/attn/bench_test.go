@@ -3,15 +3,17 @@ package attn
 import (
 	"fmt"
 	"testing"
+
+	"gorun/internal/kernelset"
 )
 
 // BenchmarkKernels tells multiply-adds a second for heads of 128 values and
 // 32 positions, which the nearest cache holds.
 func BenchmarkKernels(b *testing.B) {
 	const width, keys = 128, 32
-	q, tile := numbers(4*width), make([]float32, keys*width)
+	q, tile := kernelset.Numbers(4*width), make([]float32, keys*width)
 	scores, sums := make([]float32, 4*1040), make([]float32, 4*width)
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		for t, k := range s.types {
 			size := width / t.BlockSize() * t.BlockBytes()
 			src := finite(keys * size)
@@ -43,7 +45,7 @@ func BenchmarkKernels(b *testing.B) {
 			})
 		}
 		b.Run(s.name+"/softmax", func(b *testing.B) {
-			x := numbers(1024)
+			x := kernelset.Numbers(1024)
 			for b.Loop() {
 				s.softmax(x)
 			}

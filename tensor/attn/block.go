@@ -72,7 +72,7 @@ func (b *Block) Init(s Shape, rows int, memory []byte) {
 		memory = memory[4*n:]
 		return part
 	}
-	set := Current()
+	set := Sets.Current()
 	*b = Block{
 		set: set, shape: s, floats: set.types[tensor.F32], keys: set.types[s.KType], values: set.types[s.VType], kWidth: width(s.KType, s.KDim), vWidth: width(s.VType, s.VDim), stride: s.Span + lanes,
 		q: take(q), scores: take(scores), sums: take(sums), tile: take(tile),

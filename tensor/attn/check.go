@@ -1,10 +1,10 @@
 package attn
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
+	"gorun/internal/kernelset"
 	"gorun/tensor"
 )
 
@@ -16,7 +16,7 @@ func (s *Set) Check() error {
 			return err
 		}
 	}
-	got := numbers(512)
+	got := kernelset.Numbers(512)
 	for i := range got {
 		got[i] *= float32(i) // far enough down for weights of zero
 	}
@@ -26,8 +26,8 @@ func (s *Set) Check() error {
 	if err := s.differ("softcap", got, want); err != nil {
 		return err
 	}
-	s.blend(got, numbers(512), 0.3, 0.7)
-	generic.blend(want, numbers(512), 0.3, 0.7)
+	s.blend(got, kernelset.Numbers(512), 0.3, 0.7)
+	generic.blend(want, kernelset.Numbers(512), 0.3, 0.7)
 	if err := s.differ("blend", got, want); err != nil {
 		return err
 	}
@@ -45,14 +45,14 @@ func (s *Set) checkType(t tensor.Type, k *kernels) error {
 		if k.dots[i] == nil {
 			continue
 		}
-		q := numbers(height * width)
+		q := kernelset.Numbers(height * width)
 		got, want := make([]float32, height*keys), make([]float32, height*keys)
 		k.dots[i](got, keys, q, rows, size, 0, vectors, keys, 0.25)
 		plain.dots[i](want, keys, q, rows, size, 0, vectors, keys, 0.25)
 		if err := s.differ("dots of "+t.String(), got, want); err != nil {
 			return err
 		}
-		weights := numbers(height * keys)
+		weights := kernelset.Numbers(height * keys)
 		got, want = make([]float32, height*width), make([]float32, height*width)
 		k.add[i](got, weights, keys, rows, size, 0, vectors, keys)
 		plain.add[i](want, weights, keys, rows, size, 0, vectors, keys)
@@ -68,28 +68,13 @@ func (s *Set) checkType(t tensor.Type, k *kernels) error {
 
 // differ is an error if not all bits are the same.
 func (s *Set) differ(kernel string, got, want []float32) error {
-	for i := range want {
-		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-			return fmt.Errorf("attn: kernel set %s: %s: result %d is %v, not %v", s.name, kernel, i, got[i], want[i])
-		}
-	}
-	return nil
-}
-
-// numbers are between -2 and 2, and no pattern.
-func numbers(n int) []float32 {
-	list, x := make([]float32, n), uint32(n)
-	for i := range list {
-		x = x*1664525 + 1013904223
-		list[i] = float32(int32(x)) * 0x1p-30
-	}
-	return list
+	return kernelset.Differ("attn: kernel set "+s.name+": "+kernel, got, want)
 }
 
 // finite is bytes that are no infinity in any type.
 func finite(n int) []byte {
 	list := make([]byte, n)
-	for i, v := range numbers(n) {
+	for i, v := range kernelset.Numbers(n) {
 		list[i] = byte(math.Float32bits(v)) &^ 0x40
 	}
 	return list

@@ -20,7 +20,7 @@ func Fold(acc []float32, top, sum float32, values []float32) {
 	values = values[:len(acc)]
 	whole := len(acc) / lanes * lanes
 	if whole > 0 {
-		Current().blend(acc[:whole], values[:whole], ca, cp)
+		Sets.Current().blend(acc[:whole], values[:whole], ca, cp)
 	}
 	blendGeneric(acc[whole:], values[whole:], ca, cp)
 }

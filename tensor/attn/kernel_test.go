@@ -14,15 +14,15 @@ import (
 )
 
 func TestChecks(t *testing.T) {
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		if err := s.Check(); err != nil {
 			t.Error(err)
 		}
 	}
-	if names := []string{"avx512", "avx2", "generic"}; !slices.Contains(names, Current().Name()) {
-		t.Errorf("the set in use is %q", Current().Name())
+	if names := []string{"avx512", "avx2", "generic"}; !slices.Contains(names, Sets.Current().Name()) {
+		t.Errorf("the set in use is %q", Sets.Current().Name())
 	}
-	if Select("none") == nil {
+	if Sets.Select("none") == nil {
 		t.Error("selected a set that does not exist")
 	}
 }
@@ -56,7 +56,7 @@ func equal(t *rapid.T, what string, got, want []float32) {
 
 // TestKernels holds every kernel against plain Go, at the end of memory.
 func TestKernels(t *testing.T) {
-	for _, s := range Sets()[:len(Sets())-1] {
+	for _, s := range Sets.All()[:len(Sets.All())-1] {
 		for typ, k := range s.types {
 			t.Run(fmt.Sprintf("%s/%v", s.name, typ), func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) { checkKernels(t, k, typ) })
@@ -142,7 +142,7 @@ func checkScores(t *rapid.T, s *Set) {
 
 // TestTypes holds every set to having kernels for all types.
 func TestTypes(t *testing.T) {
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		for _, typ := range tensor.KVTypes() {
 			for _, form := range []tensor.Type{typ, typ.HeadType(64)} {
 				if k := s.types[form]; k == nil || k.load == nil {

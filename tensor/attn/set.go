@@ -1,10 +1,7 @@
 package attn
 
 import (
-	"fmt"
-	"slices"
-	"sync/atomic"
-
+	"gorun/internal/kernelset"
 	"gorun/tensor"
 )
 
@@ -67,32 +64,5 @@ type kernels struct {
 // Name is "generic", "avx2" or "avx512".
 func (s *Set) Name() string { return s.name }
 
-// sets lists what this CPU can execute, the best first.
-var sets = append(nativeSets(), generic)
-
-var current atomic.Pointer[Set]
-
-func init() { current.Store(sets[0]) }
-
-// Sets lists the kernel sets that this CPU can execute, the best first. The
-// last is generic.
-func Sets() []*Set { return slices.Clone(sets) }
-
-// Current is the set in use: the best one unless Select chose another.
-func Current() *Set { return current.Load() }
-
-// Select makes all blocks made from now on use the named set. All sets give
-// the same bits, so it may be called at any time.
-func Select(name string) error {
-	for _, s := range sets {
-		if s.name == name {
-			current.Store(s)
-			return nil
-		}
-	}
-	names := make([]string, len(sets))
-	for i, s := range sets {
-		names[i] = s.name
-	}
-	return fmt.Errorf("attn: no kernel set %q on this CPU; there are %v", name, names)
-}
+// Sets are the kernel sets for this CPU. A block keeps the one that it was made with.
+var Sets = kernelset.New("attn", append(nativeSets(), generic)...)

@@ -29,7 +29,7 @@ func (f Form) activationBytes(cols int) int {
 // is to be multiplied with weights of type t. A block with a NaN or an
 // infinity in it makes every product NaN. A block of values below 2^-110 is
 // taken as zero.
-func PrepareRow(t tensor.Type, dst []byte, x []float32) { current.Load().prepare(t, dst, x) }
+func PrepareRow(t tensor.Type, dst []byte, x []float32) { Sets.Current().prepare(t, dst, x) }
 
 func (s *Set) prepare(t tensor.Type, dst []byte, x []float32) {
 	f := FormOf(t)

@@ -36,7 +36,7 @@ func benchTypes() (types []tensor.Type) {
 // reaches in the same run.
 func BenchmarkDecode(b *testing.B) {
 	const cols = 4096
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		for _, t := range benchTypes() {
 			b.Run(fmt.Sprintf("%v/%v", s.Name(), t), func(b *testing.B) {
 				use(b, s)
@@ -60,7 +60,7 @@ func BenchmarkDecode(b *testing.B) {
 // second, and as share of the rate of fused multiply-adds on registers.
 func BenchmarkPrefill(b *testing.B) {
 	const rows, cols, n, rounds = 512, 4096, 512, 1_000_000
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		for _, t := range benchTypes() {
 			b.Run(fmt.Sprintf("%v/%v", s.Name(), t), func(b *testing.B) {
 				use(b, s)

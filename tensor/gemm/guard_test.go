@@ -28,7 +28,7 @@ func guarded(t *testing.T, n int) []byte {
 // Nothing is read or written beyond the end of any operand.
 func TestGuardPages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		use(t, s)
 		for _, typ := range testedTypes() {
 			for _, rows := range []int{1, 15, 16, 17, 36} {

@@ -64,7 +64,7 @@ func (f *format) fileBytes(t tensor.Type, k int) int { return k / t.BlockSize() 
 // 10 us for rows of 16 KiB.
 func Mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w []byte, rows, cols int,
 	x []byte, xRows []int32, n int, scratch []byte) {
-	current.Load().mul(t, dst, dstStride, dstRows, w, rows, cols, x, xRows, n, scratch)
+	Sets.Current().mul(t, dst, dstStride, dstRows, w, rows, cols, x, xRows, n, scratch)
 }
 
 func (s *Set) mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w []byte, rows, cols int,

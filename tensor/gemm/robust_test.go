@@ -14,7 +14,7 @@ import (
 func TestProductsDoNotDependOnTheSplit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	const rows, n = 70, 33
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		use(t, s)
 		for _, typ := range testedTypes() {
 			if s == generic && typ != tensor.Q4_K && typ != tensor.F16 {
@@ -51,7 +51,7 @@ func TestProductsDoNotDependOnTheSplit(t *testing.T) {
 func TestRowLists(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	const rows, cols, n, stride, offset = 21, 512, 11, 40, 7
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		use(t, s)
 		for _, typ := range []tensor.Type{tensor.Q4_0, tensor.Q6_K, tensor.F16, tensor.IQ1_S} {
 			w := randomWeights(rng, typ, rows, cols)
@@ -151,7 +151,7 @@ func TestActivationsAreIdentical(t *testing.T) {
 func TestNoAllocations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 20))
 	const rows, cols, n = 33, 256, 13
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		use(t, s)
 		for _, typ := range testedTypes() {
 			w, x := randomWeights(rng, typ, rows, cols), randomActivations(rng, n*cols)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSelfTest(t *testing.T) {
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		if err := SelfTest(s); err != nil {
 			t.Error(err)
 		}
@@ -18,7 +18,7 @@ func TestSelfTest(t *testing.T) {
 
 // A broken kernel of any kind is found, and named.
 func TestSelfTestFindsBrokenKernels(t *testing.T) {
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		broken := *s
 		broken.unpack = maps.Clone(s.unpack)
 		broken.unpack[tensor.Q5_K] = func(tile, w []byte, stride, blocks int) {

@@ -1,10 +1,7 @@
 package gemm
 
 import (
-	"fmt"
-	"slices"
-	"sync/atomic"
-
+	"gorun/internal/kernelset"
 	"gorun/tensor"
 )
 
@@ -72,37 +69,7 @@ var floatWidths = [...]int{4, 2, 1}
 // Name is "generic", "avx2" or "avx512".
 func (s *Set) Name() string { return s.name }
 
-// sets lists what this CPU can execute, the best first.
-var sets = append(nativeSets(), generic)
-
-var current atomic.Pointer[Set]
-
-func init() { current.Store(sets[0]) }
-
-// Sets lists the kernel sets that this CPU can execute, the best first. The
-// last is generic.
-func Sets() []*Set { return slices.Clone(sets) }
-
-// Current is the set in use: the best one unless Select chose another.
-func Current() *Set { return current.Load() }
-
-// Select makes all products use the named set. All sets give the same bits, so
-// it may be called at any time.
-func Select(name string) error {
-	for _, s := range sets {
-		if s.name == name {
-			current.Store(s)
-			return nil
-		}
-	}
-	return fmt.Errorf("gemm: no kernel set %q on this CPU; there are %v", name, names())
-}
-
-func names() (list []string) {
-	for _, s := range sets {
-		list = append(list, s.name)
-	}
-	return list
-}
+// Sets are the kernel sets for this CPU.
+var Sets = kernelset.New("gemm", append(nativeSets(), generic)...)
 
 func (f *format) productKey() productKey { return productKey{f.form.group, f.top, f.form.min} }

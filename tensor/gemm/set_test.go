@@ -21,7 +21,7 @@ func same(a, b []float32) error {
 
 // forSets runs a test with every set but generic, which is the oracle.
 func forSets(t *testing.T, test func(t *testing.T, s *Set)) {
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		if s != generic {
 			t.Run(s.Name(), func(t *testing.T) { test(t, s) })
 		}
@@ -30,8 +30,8 @@ func forSets(t *testing.T, test func(t *testing.T, s *Set)) {
 
 // with returns what f gives with a kernel set.
 func with(s *Set, f func() []float32) []float32 {
-	old := current.Swap(s)
-	defer current.Store(old)
+	defer Sets.Use(Sets.Current())
+	Sets.Use(s)
 	return f()
 }
 

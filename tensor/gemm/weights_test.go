@@ -76,9 +76,9 @@ func prepare(t tensor.Type, x []float32, n, cols int) []byte {
 
 // use selects a kernel set until the test ends.
 func use(tb testing.TB, s *Set) {
-	old := Current()
-	current.Store(s)
-	tb.Cleanup(func() { current.Store(old) })
+	old := Sets.Current()
+	Sets.Use(s)
+	tb.Cleanup(func() { Sets.Use(old) })
 }
 
 // testedTypes are those that can be multiplied.

@@ -3,14 +3,15 @@ package vec
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"slices"
+
+	"gorun/internal/kernelset"
 )
 
 // Check runs each kernel of the set once and compares the bits of the results
 // with those of plain Go.
 func (s *Set) Check() error {
-	x, y := numbers(96), numbers(192)[:96]
+	x, y := kernelset.Numbers(96), kernelset.Numbers(192)[:96]
 	for i := range x {
 		x[i] *= float32(i) // to where activations are flat
 	}
@@ -48,7 +49,7 @@ func (s *Set) Check() error {
 	if !bytes.Equal(half, wantHalf) {
 		return fmt.Errorf("vec: kernel set %s: rounding to f16: %x, not %x", s.name, half, wantHalf)
 	}
-	got = numbers(5 * 96)
+	got = kernelset.Numbers(5 * 96)
 	want = slices.Clone(got)
 	s.delta(got, x, y[:5], y[5:10], y, 0.9, 0.4)
 	other := make([]float32, len(x))
@@ -58,20 +59,5 @@ func (s *Set) Check() error {
 
 // differ is an error if not all bits are the same.
 func (s *Set) differ(kernel string, got, want []float32) error {
-	for i := range want {
-		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-			return fmt.Errorf("vec: kernel set %s: %s: result %d is %v, not %v", s.name, kernel, i, got[i], want[i])
-		}
-	}
-	return nil
-}
-
-// numbers are between -2 and 2, and no pattern.
-func numbers(n int) []float32 {
-	list, x := make([]float32, n), uint32(n)
-	for i := range list {
-		x = x*1664525 + 1013904223
-		list[i] = float32(int32(x)) * 0x1p-30
-	}
-	return list
+	return kernelset.Differ("vec: kernel set "+s.name+": "+kernel, got, want)
 }

@@ -1,10 +1,6 @@
 package vec
 
-import (
-	"fmt"
-	"slices"
-	"sync/atomic"
-)
+import "gorun/internal/kernelset"
 
 // lanes is the floats of a vector.
 const lanes = 16
@@ -53,32 +49,5 @@ type Set struct {
 // Name is "generic", "avx2" or "avx512".
 func (s *Set) Name() string { return s.name }
 
-// sets lists what this CPU can execute, the best first.
-var sets = append(nativeSets(), generic)
-
-var current atomic.Pointer[Set]
-
-func init() { current.Store(sets[0]) }
-
-// Sets lists the kernel sets that this CPU can execute, the best first. The
-// last is generic.
-func Sets() []*Set { return slices.Clone(sets) }
-
-// Current is the set in use: the best one unless Select chose another.
-func Current() *Set { return current.Load() }
-
-// Select makes all operations use the named set. All sets give the same bits,
-// so it may be called at any time.
-func Select(name string) error {
-	for _, s := range sets {
-		if s.name == name {
-			current.Store(s)
-			return nil
-		}
-	}
-	names := make([]string, len(sets))
-	for i, s := range sets {
-		names[i] = s.name
-	}
-	return fmt.Errorf("vec: no kernel set %q on this CPU; there are %v", name, names)
-}
+// Sets are the kernel sets for this CPU.
+var Sets = kernelset.New("vec", append(nativeSets(), generic)...)

@@ -35,7 +35,7 @@ func Gated(f Function, dst, gate, up []float32, l Limits) {
 	same(len(dst), len(gate), len(up))
 	n := len(dst) / lanes * lanes
 	if n > 0 {
-		Current().gated[f](dst[:n], gate[:n], up[:n], l.Gate, l.Result, l.Up, l.UpBias)
+		Sets.Current().gated[f](dst[:n], gate[:n], up[:n], l.Gate, l.Result, l.Up, l.UpBias)
 	}
 	generic.gated[f](dst[n:], gate[n:], up[n:], l.Gate, l.Result, l.Up, l.UpBias)
 }
@@ -44,7 +44,7 @@ func Gated(f Function, dst, gate, up []float32, l Limits) {
 func Activate(f Function, x []float32) {
 	n := len(x) / lanes * lanes
 	if n > 0 {
-		Current().activate[f](x[:n])
+		Sets.Current().activate[f](x[:n])
 	}
 	generic.activate[f](x[n:])
 }
@@ -56,7 +56,7 @@ func Normalize(dst, x, weight []float32, eps float32) {
 	scale := float32(1 / math.Sqrt(float64(squares(x))/float64(len(x))+float64(eps)))
 	n := len(x) / lanes * lanes
 	if n > 0 {
-		Current().scale(dst[:n], x[:n], weight[:n], scale)
+		Sets.Current().scale(dst[:n], x[:n], weight[:n], scale)
 	}
 	generic.scale(dst[n:], x[n:], weight[n:], scale)
 }
@@ -74,7 +74,7 @@ func Accumulate(dst, x []float32, scale float32) {
 	same(len(dst), len(x), len(x))
 	n := len(x) / lanes * lanes
 	if n > 0 {
-		Current().accumulate(dst[:n], x[:n], scale)
+		Sets.Current().accumulate(dst[:n], x[:n], scale)
 	}
 	generic.accumulate(dst[n:], x[n:], scale)
 }
@@ -84,7 +84,7 @@ func MultiplyAdd(dst, a, b []float32) {
 	same(len(dst), len(a), len(b))
 	n := len(a) / lanes * lanes
 	if n > 0 {
-		Current().multiplyAdd(dst[:n], a[:n], b[:n])
+		Sets.Current().multiplyAdd(dst[:n], a[:n], b[:n])
 	}
 	generic.multiplyAdd(dst[n:], a[n:], b[n:])
 }
@@ -94,7 +94,7 @@ func Halve(dst []byte, x []float32) {
 	same(len(dst), 2*len(x), 2*len(x))
 	n := len(x) / lanes * lanes
 	if n > 0 {
-		Current().halve(dst[:2*n], x[:n])
+		Sets.Current().halve(dst[:2*n], x[:n])
 	}
 	generic.halve(dst[2*n:], x[n:])
 }
@@ -103,7 +103,7 @@ func Halve(dst []byte, x []float32) {
 func squares(x []float32) float32 {
 	n := len(x) / lanes * lanes
 	if n == len(x) && n > 0 {
-		return Current().squares(x)
+		return Sets.Current().squares(x)
 	}
 	return generic.squares(x)
 }
@@ -121,7 +121,7 @@ func DeltaRule(state, out, q, k, v []float32, decay, beta float32) {
 	same(len(q), len(k), len(q))
 	same(len(state), len(q)*len(out), len(state))
 	if len(out)%lanes == 0 && len(state) > 0 {
-		Current().delta(state, out, q, k, v, decay, beta)
+		Sets.Current().delta(state, out, q, k, v, decay, beta)
 		return
 	}
 	generic.delta(state, out, q, k, v, decay, beta)

@@ -13,12 +13,12 @@ import (
 )
 
 func TestChecks(t *testing.T) {
-	for _, s := range Sets() {
+	for _, s := range Sets.All() {
 		if err := s.Check(); err != nil {
 			t.Error(err)
 		}
 	}
-	if Select("none") == nil {
+	if Sets.Select("none") == nil {
 		t.Error("selected a set that does not exist")
 	}
 }
@@ -54,10 +54,10 @@ func equal(t *rapid.T, what string, got, want []float32) {
 // TestKernels holds every operation with every set against plain Go, at the
 // end of memory.
 func TestKernels(t *testing.T) {
-	best := Current().Name()
-	defer Select(best)
-	for _, s := range Sets() {
-		if err := Select(s.Name()); err != nil {
+	best := Sets.Current().Name()
+	defer Sets.Select(best)
+	for _, s := range Sets.All() {
+		if err := Sets.Select(s.Name()); err != nil {
 			t.Fatal(err)
 		}
 		t.Run(s.Name(), func(t *testing.T) { rapid.Check(t, checkRows) })
