@@ -12,7 +12,6 @@ type fast struct {
 	*stream
 	memory   *arena.Arena
 	scratch  [][]byte     // one for each worker
-	second   [][]float32  // likewise, for the second product of precise weights
 	prepared []byte       // rows of activations as gemm wants them
 	partials compute.Span // of spans that are attended to side by side
 
@@ -34,7 +33,7 @@ func Workspace(threads int, w compute.Work) int64 {
 	if w.Rows == 0 {
 		return 0
 	}
-	return int64(threads)*(workerScratch+residualBytes(w.Rows, w.Cols)) + 2*int64(w.Rows)*preparedBytes(w.Cols) + splitBytes(w)
+	return int64(threads)*workerScratch + int64(w.Rows)*preparedBytes(w.Cols) + splitBytes(w)
 }
 
 // workerScratch is the most that gemm asks for, and what a block of attn may
@@ -62,12 +61,7 @@ func newFast(s *stream, w compute.Work, memory *arena.Arena) *fast {
 			f.scratch = append(f.scratch, rest[:workerScratch])
 			rest = rest[workerScratch:]
 		}
-		for range s.pool.Threads() {
-			n := residualBytes(w.Rows, w.Cols)
-			f.second = append(f.second, asFloats(rest[:n]))
-			rest = rest[n:]
-		}
-		n := 2 * int64(w.Rows) * preparedBytes(w.Cols)
+		n := int64(w.Rows) * preparedBytes(w.Cols)
 		f.prepared = rest[:n]
 		f.partials = compute.Span{Buf: &buffer{mem: rest[n:]}, N: splitBytes(w)}
 	}

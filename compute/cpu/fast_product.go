@@ -17,27 +17,11 @@ type product struct {
 	weights              []byte
 	rows, cols, rowBytes int
 	n                    int
-	prepared, residual   []byte // rows of activations; residual may be nil
+	prepared             []byte // rows of activations
 }
 
 // streamed reports whether the product takes as long as reading its weights.
 func (p *product) streamed() bool { return p.n <= 2 }
-
-// precise reports whether weights are so exact that activations of 8 bits
-// would be what limits the product. It is then the sum of two products, one
-// of activations rounded to 8 bits and one of what that leaves. Decoding waits
-// for memory, where the second costs little: it finds the weights in the cache.
-func precise(t tensor.Type) bool { return t == tensor.Q8_0 || t == tensor.Q8_0_ROCMFPX }
-
-// preciseRows is how many rows of weights are multiplied twice at a time, so
-// that they stay in the cache.
-const preciseRows = 64
-
-// residualBytes is the memory that a worker needs for the second product of so
-// many activation rows, or for both of one.
-func residualBytes(rows, cols int) int64 {
-	return 4 * int64(max(preciseRows*rows, cols, 2*tileRows*mostTiles))
-}
 
 func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows compute.Rows) {
 	defer release(w)
@@ -52,9 +36,6 @@ func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows
 	f.prepare(p, x, rows.From)
 	tiles := (w.Rows + tileRows - 1) / tileRows
 	grain := f.tilesAtOnce(p)
-	if p.residual != nil && p.n > 1 {
-		grain = min(grain, preciseRows/tileRows)
-	}
 	if p.streamed() {
 		f.pool.upcoming.Store(f.foresight.see(p.weights, grain*tileRows*p.rowBytes))
 		f.pool.ForRuns(tiles, grain, mostTiles/grain, f.productBody)
@@ -69,24 +50,11 @@ func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows
 // prepare rounds the rows of activations.
 func (f *fast) prepare(p *product, x compute.Matrix, from []int32) {
 	size := gemm.ActivationBytes(p.t, p.cols)
-	need := p.n * size
-	if precise(p.t) {
-		need *= 2
-	}
-	require(need <= len(f.prepared), "MatMul of %d rows of %d is beyond the work that the stream was made for", p.n, p.cols)
+	require(p.n*size <= len(f.prepared), "MatMul of %d rows of %d is beyond the work that the stream was made for", p.n, p.cols)
 	p.prepared = f.prepared[:p.n*size]
-	if precise(p.t) {
-		p.residual = f.prepared[p.n*size : need]
-	}
-	f.parallel(p.n, func(worker, lo, hi int) {
+	f.parallel(p.n, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			in, out := row(x, at(from, i)), p.prepared[i*size:][:size]
-			gemm.PrepareRow(p.t, out, in)
-			if p.residual != nil {
-				rest := f.second[worker][:p.cols]
-				gemm.Residual(p.t, rest, in, out)
-				gemm.PrepareRow(p.t, p.residual[i*size:][:size], rest)
-			}
+			gemm.PrepareRow(p.t, p.prepared[i*size:][:size], row(x, at(from, i)))
 		}
 	})
 }
@@ -95,34 +63,7 @@ func (f *fast) prepare(p *product, x compute.Matrix, from []int32) {
 func (f *fast) multiply(worker, lo, hi int) {
 	p := &f.product
 	first, end := lo*tileRows, min(hi*tileRows, p.rows)
-	weights, n := p.weights[first*p.rowBytes:], end-first
-	if p.residual != nil && p.n == 1 {
-		f.multiplyPair(p, worker, first, weights, n)
-		return
-	}
-	gemm.Mul(p.t, p.out[first:], p.stride, p.to, weights, n, p.cols, p.prepared, nil, p.n, f.scratch[worker])
-	if p.residual == nil {
-		return
-	}
-	rest := f.second[worker][:n*p.n]
-	gemm.Mul(p.t, rest, n, nil, weights, n, p.cols, p.residual, nil, p.n, f.scratch[worker])
-	for i := range p.n {
-		out := p.out[at(p.to, i)*p.stride+first:][:n]
-		for j, v := range rest[i*n:][:n] {
-			out[j] += v
-		}
-	}
-}
-
-// multiplyPair computes both products of one row of activations in one pass
-// over the weights.
-func (f *fast) multiplyPair(p *product, worker, first int, weights []byte, n int) {
-	both := f.second[worker][:2*n]
-	gemm.Mul(p.t, both, n, nil, weights, n, p.cols, f.prepared[:2*len(p.prepared)], nil, 2, f.scratch[worker])
-	out := p.out[at(p.to, 0)*p.stride+first:][:n]
-	for j, v := range both[:n] {
-		out[j] = v + both[n+j]
-	}
+	gemm.Mul(p.t, p.out[first:], p.stride, p.to, p.weights[first*p.rowBytes:], end-first, p.cols, p.prepared, nil, p.n, f.scratch[worker])
 }
 
 // tileRows is the number of weight rows that gemm computes side by side.

@@ -69,7 +69,6 @@ func quantizeBlock(f Form, dst []byte, x *[activationBlock]float32) {
 	const (
 		infinity = 0xff << 23
 		tiny     = (127 - 110) << 23 // 2^-110
-		magic    = 3 << 22           // its ulp is 1: adding it rounds to an integer
 	)
 	var top uint32 // as bits, absolute values are in order, NaNs the largest
 	for _, v := range x {
@@ -83,14 +82,23 @@ func quantizeBlock(f Form, dst []byte, x *[activationBlock]float32) {
 		scale = math.Float32frombits(top) / 127
 		inverse = 127 / math.Float32frombits(top)
 	}
+	if f.wide {
+		scale /= 256
+	}
 	var sums [2]int32
 	for i, v := range x {
-		var q int8
-		if inverse != 0 {
-			q = int8(math.Float32bits(float32(v*inverse) + magic))
+		t := float32(v * inverse)
+		if inverse == 0 {
+			t = 0
 		}
+		q := round(t)
 		dst[i] = byte(q)
-		sums[i/f.group] += int32(q)
+		if f.wide {
+			low := min(max(round(float32(256*(t-float32(q)))), -127), 127)
+			dst[f.lowBytes()+i] = byte(low)
+			q = 256*q + low
+		}
+		sums[i/f.group] += q
 	}
 	le.PutUint32(dst[32:], math.Float32bits(scale))
 	for g, sum := range sums[:activationBlock/f.group] {
@@ -100,6 +108,12 @@ func quantizeBlock(f Form, dst []byte, x *[activationBlock]float32) {
 		}
 		le.PutUint32(dst[36+4*g:], v)
 	}
+}
+
+// round rounds a small number to the nearest integer, to the even one of two.
+func round(x float32) int32 {
+	const magic = float32(3 << 22) // its ulp is 1
+	return int32(math.Float32bits(x+magic) - math.Float32bits(magic))
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }

@@ -64,6 +64,21 @@ func avx2Product32Top255x2(tile []byte, x []byte, xAt []int, dst []float32, dstA
 //go:noescape
 func avx2Product32Top255x1(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
 
+// avx2Product32WideTop255x4 multiplies 4 columns with a tile of groups of 32: see productGeneric.
+//
+//go:noescape
+func avx2Product32WideTop255x4(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
+
+// avx2Product32WideTop255x2 multiplies 2 columns with a tile of groups of 32: see productGeneric.
+//
+//go:noescape
+func avx2Product32WideTop255x2(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
+
+// avx2Product32WideTop255x1 multiplies 1 columns with a tile of groups of 32: see productGeneric.
+//
+//go:noescape
+func avx2Product32WideTop255x1(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
+
 // avx2Product32MinTop15x4 multiplies 4 columns with a tile of groups of 32: see productGeneric.
 //
 //go:noescape
@@ -528,6 +543,11 @@ func avx2Quantize32(dst []byte, x []float32, bias int)
 //
 //go:noescape
 func avx2Quantize16(dst []byte, x []float32, bias int)
+
+// avx2Quantize32Wide quantizes at least one block of activations: see quantizeBlock.
+//
+//go:noescape
+func avx2Quantize32Wide(dst []byte, x []float32, bias int)
 
 // avx2Quantize32Min quantizes at least one block of activations: see quantizeBlock.
 //

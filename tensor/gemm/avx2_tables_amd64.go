@@ -7,17 +7,18 @@ package gemm
 import "gorun/tensor"
 
 var avx2Products = map[productKey]*[len(widths)]productFunc{
-	{32, 15, false}:  {nil, avx2Product32Top15x4, avx2Product32Top15x2, avx2Product32Top15x1},
-	{32, 31, false}:  {nil, avx2Product32Top31x4, avx2Product32Top31x2, avx2Product32Top31x1},
-	{32, 127, false}: {nil, avx2Product32Top127x4, avx2Product32Top127x2, avx2Product32Top127x1},
-	{32, 255, false}: {nil, avx2Product32Top255x4, avx2Product32Top255x2, avx2Product32Top255x1},
-	{32, 15, true}:   {nil, avx2Product32MinTop15x4, avx2Product32MinTop15x2, avx2Product32MinTop15x1},
-	{32, 31, true}:   {nil, avx2Product32MinTop31x4, avx2Product32MinTop31x2, avx2Product32MinTop31x1},
-	{16, 15, false}:  {nil, avx2Product16Top15x4, avx2Product16Top15x2, avx2Product16Top15x1},
-	{16, 31, false}:  {nil, avx2Product16Top31x4, avx2Product16Top31x2, avx2Product16Top31x1},
-	{16, 63, false}:  {nil, avx2Product16Top63x4, avx2Product16Top63x2, avx2Product16Top63x1},
-	{16, 127, false}: {nil, avx2Product16Top127x4, avx2Product16Top127x2, avx2Product16Top127x1},
-	{16, 15, true}:   {nil, avx2Product16MinTop15x4, avx2Product16MinTop15x2, avx2Product16MinTop15x1},
+	{32, 15, false, false}:  {nil, avx2Product32Top15x4, avx2Product32Top15x2, avx2Product32Top15x1},
+	{32, 31, false, false}:  {nil, avx2Product32Top31x4, avx2Product32Top31x2, avx2Product32Top31x1},
+	{32, 127, false, false}: {nil, avx2Product32Top127x4, avx2Product32Top127x2, avx2Product32Top127x1},
+	{32, 255, false, false}: {nil, avx2Product32Top255x4, avx2Product32Top255x2, avx2Product32Top255x1},
+	{32, 255, false, true}:  {nil, avx2Product32WideTop255x4, avx2Product32WideTop255x2, avx2Product32WideTop255x1},
+	{32, 15, true, false}:   {nil, avx2Product32MinTop15x4, avx2Product32MinTop15x2, avx2Product32MinTop15x1},
+	{32, 31, true, false}:   {nil, avx2Product32MinTop31x4, avx2Product32MinTop31x2, avx2Product32MinTop31x1},
+	{16, 15, false, false}:  {nil, avx2Product16Top15x4, avx2Product16Top15x2, avx2Product16Top15x1},
+	{16, 31, false, false}:  {nil, avx2Product16Top31x4, avx2Product16Top31x2, avx2Product16Top31x1},
+	{16, 63, false, false}:  {nil, avx2Product16Top63x4, avx2Product16Top63x2, avx2Product16Top63x1},
+	{16, 127, false, false}: {nil, avx2Product16Top127x4, avx2Product16Top127x2, avx2Product16Top127x1},
+	{16, 15, true, false}:   {nil, avx2Product16MinTop15x4, avx2Product16MinTop15x2, avx2Product16MinTop15x1},
 }
 
 var avx2Unpackers = map[tensor.Type]unpackFunc{

@@ -24,6 +24,26 @@ func avx512Product32x2(tile []byte, x []byte, xAt []int, dst []float32, dstAt []
 //go:noescape
 func avx512Product32x1(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
 
+// avx512Product32Widex8 multiplies 8 columns with a tile of groups of 32: see productGeneric.
+//
+//go:noescape
+func avx512Product32Widex8(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
+
+// avx512Product32Widex4 multiplies 4 columns with a tile of groups of 32: see productGeneric.
+//
+//go:noescape
+func avx512Product32Widex4(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
+
+// avx512Product32Widex2 multiplies 2 columns with a tile of groups of 32: see productGeneric.
+//
+//go:noescape
+func avx512Product32Widex2(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
+
+// avx512Product32Widex1 multiplies 1 columns with a tile of groups of 32: see productGeneric.
+//
+//go:noescape
+func avx512Product32Widex1(tile []byte, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, rows int, carry bool)
+
 // avx512Product32Minx8 multiplies 8 columns with a tile of groups of 32: see productGeneric.
 //
 //go:noescape
@@ -153,11 +173,6 @@ func avx512UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
 //
 //go:noescape
 func avx512DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ8_0x2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ8_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackQ2_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
@@ -363,11 +378,6 @@ func avx512UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 //
 //go:noescape
 func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ8_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ8_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512DotQ4_0_ROCMFP4Eightx1 multiplies 16 rows with few columns: see dotFunc.
 //

@@ -7,17 +7,18 @@ package gemm
 import "gorun/tensor"
 
 var avx512Products = map[productKey]*[len(widths)]productFunc{
-	{32, 15, false}:  {avx512Product32x8, avx512Product32x4, avx512Product32x2, avx512Product32x1},
-	{32, 31, false}:  {avx512Product32x8, avx512Product32x4, avx512Product32x2, avx512Product32x1},
-	{32, 127, false}: {avx512Product32x8, avx512Product32x4, avx512Product32x2, avx512Product32x1},
-	{32, 255, false}: {avx512Product32x8, avx512Product32x4, avx512Product32x2, avx512Product32x1},
-	{32, 15, true}:   {avx512Product32Minx8, avx512Product32Minx4, avx512Product32Minx2, avx512Product32Minx1},
-	{32, 31, true}:   {avx512Product32Minx8, avx512Product32Minx4, avx512Product32Minx2, avx512Product32Minx1},
-	{16, 15, false}:  {avx512Product16x8, avx512Product16x4, avx512Product16x2, avx512Product16x1},
-	{16, 31, false}:  {avx512Product16x8, avx512Product16x4, avx512Product16x2, avx512Product16x1},
-	{16, 63, false}:  {avx512Product16x8, avx512Product16x4, avx512Product16x2, avx512Product16x1},
-	{16, 127, false}: {avx512Product16x8, avx512Product16x4, avx512Product16x2, avx512Product16x1},
-	{16, 15, true}:   {avx512Product16Minx8, avx512Product16Minx4, avx512Product16Minx2, avx512Product16Minx1},
+	{32, 15, false, false}:  {avx512Product32x8, avx512Product32x4, avx512Product32x2, avx512Product32x1},
+	{32, 31, false, false}:  {avx512Product32x8, avx512Product32x4, avx512Product32x2, avx512Product32x1},
+	{32, 127, false, false}: {avx512Product32x8, avx512Product32x4, avx512Product32x2, avx512Product32x1},
+	{32, 255, false, false}: {avx512Product32x8, avx512Product32x4, avx512Product32x2, avx512Product32x1},
+	{32, 255, false, true}:  {avx512Product32Widex8, avx512Product32Widex4, avx512Product32Widex2, avx512Product32Widex1},
+	{32, 15, true, false}:   {avx512Product32Minx8, avx512Product32Minx4, avx512Product32Minx2, avx512Product32Minx1},
+	{32, 31, true, false}:   {avx512Product32Minx8, avx512Product32Minx4, avx512Product32Minx2, avx512Product32Minx1},
+	{16, 15, false, false}:  {avx512Product16x8, avx512Product16x4, avx512Product16x2, avx512Product16x1},
+	{16, 31, false, false}:  {avx512Product16x8, avx512Product16x4, avx512Product16x2, avx512Product16x1},
+	{16, 63, false, false}:  {avx512Product16x8, avx512Product16x4, avx512Product16x2, avx512Product16x1},
+	{16, 127, false, false}: {avx512Product16x8, avx512Product16x4, avx512Product16x2, avx512Product16x1},
+	{16, 15, true, false}:   {avx512Product16Minx8, avx512Product16Minx4, avx512Product16Minx2, avx512Product16Minx1},
 }
 
 var avx512Unpackers = map[tensor.Type]unpackFunc{
@@ -51,7 +52,7 @@ var avx512Dots = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q4_1:              {avx512DotQ4_1x1, avx512DotQ4_1x2},
 	tensor.Q5_0:              {avx512DotQ5_0x1, avx512DotQ5_0x2},
 	tensor.Q5_1:              {avx512DotQ5_1x1, avx512DotQ5_1x2},
-	tensor.Q8_0:              {avx512DotQ8_0x1, avx512DotQ8_0x2},
+	tensor.Q8_0:              {avx512DotQ8_0x1},
 	tensor.IQ4_NL:            {avx512DotIQ4_NLx1, avx512DotIQ4_NLx2},
 	tensor.IQ3_S:             {avx512DotIQ3_Sx1, avx512DotIQ3_Sx2},
 	tensor.IQ2_XXS:           {avx512DotIQ2_XXSx1, avx512DotIQ2_XXSx2},
@@ -63,7 +64,7 @@ var avx512Dots = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q2_0_ROCMFPX:      {avx512DotQ2_0_ROCMFPXx1, avx512DotQ2_0_ROCMFPXx2},
 	tensor.Q3_0_ROCMFPX:      {avx512DotQ3_0_ROCMFPXx1, avx512DotQ3_0_ROCMFPXx2},
 	tensor.Q6_0_ROCMFPX:      {avx512DotQ6_0_ROCMFPXx1, avx512DotQ6_0_ROCMFPXx2},
-	tensor.Q8_0_ROCMFPX:      {avx512DotQ8_0_ROCMFPXx1, avx512DotQ8_0_ROCMFPXx2},
+	tensor.Q8_0_ROCMFPX:      {avx512DotQ8_0_ROCMFPXx1},
 }
 
 var avx512Eights = map[tensor.Type]*[dotColumns]dotFunc{

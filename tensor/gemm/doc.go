@@ -21,6 +21,11 @@
 //	acc  = fma(float32(isum), s*sx, acc)
 //	acc  = fma(m, sx*float32(sum of q), acc)  in types with a minimum
 //
+// Where weights have 8 bits, those of an activation would be what limits the
+// product. There q is 256*high + low, two bytes with sx = max|x|/127/256: high is
+// x rounded as above, low what that left, rounded in its turn. So is q in
+// the formulas, and the sums are still exact.
+//
 // where products in float32 are rounded and fma rounds once. The one chain of
 // roundings is a scalar's; kernels compute several chains side by side, one in
 // each lane.
@@ -67,4 +72,4 @@ package gemm
 
 // Numerics names the formulation above. It changes whenever a product may
 // change by a bit.
-const Numerics = "gemm-1"
+const Numerics = "gemm-2"

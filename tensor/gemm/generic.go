@@ -67,6 +67,7 @@ func unpackGeneric(t tensor.Type, f *format) unpackFunc {
 func productGeneric(f Form) productFunc {
 	groupBytes, blockBytes := f.groupBytes(), f.blockBytes()
 	return func(tile, x []byte, xAt []int, dst []float32, dstAt []int, blocks, rows int, carry bool) {
+		var q [activationBlock]int32
 		for c := range xAt {
 			out := dst[dstAt[c]:][:rows]
 			if !carry {
@@ -75,9 +76,15 @@ func productGeneric(f Form) productFunc {
 			for b := range blocks {
 				block := x[xAt[c]+b*blockBytes:][:blockBytes]
 				sx := float(block[32:])
+				for k := range q {
+					q[k] = int32(int8(block[k]))
+					if f.wide {
+						q[k] = 256*q[k] + int32(int8(block[f.lowBytes()+k]))
+					}
+				}
 				for g := range activationBlock / f.group {
 					group := tile[(b*(activationBlock/f.group)+g)*groupBytes:][:groupBytes]
-					q, sum := block[g*f.group:][:f.group], block[36+4*g:]
+					q, sum := q[g*f.group:][:f.group], block[36+4*g:]
 					for r := range out {
 						var isum int32
 						if !f.min {
@@ -85,9 +92,8 @@ func productGeneric(f Form) productFunc {
 						}
 						for k := 0; k < len(q); k += 4 {
 							u := (*[4]byte)(group[16*k+4*r:])
-							v := (*[4]byte)(q[k:])
-							isum += int32(u[0])*int32(int8(v[0])) + int32(u[1])*int32(int8(v[1])) +
-								int32(u[2])*int32(int8(v[2])) + int32(u[3])*int32(int8(v[3]))
+							v := (*[4]int32)(q[k:])
+							isum += int32(u[0])*v[0] + int32(u[1])*v[1] + int32(u[2])*v[2] + int32(u[3])*v[3]
 						}
 						s := float(group[16*f.group+4*r:])
 						out[r] = f32.FMA(float32(isum), float32(s*sx), out[r])

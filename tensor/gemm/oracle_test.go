@@ -89,7 +89,11 @@ func TestProductsAreNearTheExactOnes(t *testing.T) {
 						for _, a := range column[k/32*32:][:32] {
 							top = max(top, math.Abs(float64(a)))
 						}
-						bound += math.Abs(float64(v)) * top / 127 * 0.501
+						step := top / 127
+						if FormOf(typ).wide {
+							step /= 256
+						}
+						bound += math.Abs(float64(v)) * step * 0.501
 					}
 				}
 				// The sums of q that minimums are multiplied with are larger
@@ -134,5 +138,39 @@ func TestQuantizedActivations(t *testing.T) {
 	}
 	if sx := float(row[2*f.blockBytes()+32:]); sx == sx {
 		t.Errorf("the scale of a block with an infinity is %v", sx)
+	}
+}
+
+// Two bytes of an activation together are within half a step, or a whole one
+// where the low byte would be -128.
+func TestWideActivations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 7))
+	x := randomActivations(rng, 4096)
+	f := FormOf(tensor.Q8_0)
+	row := prepare(tensor.Q8_0, x, 1, len(x))
+	halves := 0
+	for b := range len(x) / activationBlock {
+		block := row[b*f.blockBytes():][:f.blockBytes()]
+		sx, sum := float64(float(block[32:])), int32(0)
+		for k := range activationBlock {
+			high, low := int32(int8(block[k])), int32(int8(block[f.lowBytes()+k]))
+			sum += 256*high + low
+			off := math.Abs(float64(x[b*activationBlock+k])/sx - float64(256*high+low))
+			if off > 1.01 || off > 0.51 && low != 127 && low != -127 {
+				t.Fatalf("%v is %d and %d steps of %v, %v off", x[b*activationBlock+k], high, low, sx, off)
+			}
+			if low == -128 {
+				t.Fatal("a low byte of -128")
+			}
+			if low == 127 || low == -127 {
+				halves++
+			}
+		}
+		if got := int32(le.Uint32(block[36:])); got != -f.bias*sum {
+			t.Errorf("block %d: correction %d for the sum %d", b, got, sum)
+		}
+	}
+	if halves == 0 {
+		t.Error("no low byte met its limit")
 	}
 }

@@ -40,7 +40,7 @@ const maxColumns = 8
 // productKey finds a product kernel: the form without its bias, and top.
 type productKey struct {
 	group, top int
-	min        bool
+	min, wide  bool
 }
 
 // A Set is a complete set of kernels for one kind of CPU.
@@ -72,4 +72,6 @@ func (s *Set) Name() string { return s.name }
 // Sets are the kernel sets for this CPU.
 var Sets = kernelset.New("gemm", append(nativeSets(), generic)...)
 
-func (f *format) productKey() productKey { return productKey{f.form.group, f.top, f.form.min} }
+func (f *format) productKey() productKey {
+	return productKey{f.form.group, f.top, f.form.min, f.form.wide}
+}

@@ -45,6 +45,8 @@ func quantizer(f Form) quantizeFunc {
 	switch {
 	case f.group == 32 && f.min:
 		return func(dst []byte, x []float32) { avx2Quantize32Min(dst, x, 0) }
+	case f.wide:
+		return func(dst []byte, x []float32) { avx2Quantize32Wide(dst, x, bias) }
 	case f.group == 32:
 		return func(dst []byte, x []float32) { avx2Quantize32(dst, x, bias) }
 	case f.min:

@@ -19,14 +19,15 @@ type dotter struct {
 	x     []GPVirtual // of each column
 	ahead GPVirtual   // what will be needed for the next rows
 	acc   []VecVirtual
-	piece []VecVirtual         // activations of the piece at hand
-	sums  map[int][]VecVirtual // of groups that have begun, four a column
+	piece []VecVirtual         // activations of the piece at hand, for each column and each of form.bytes
+	sums  map[int][]VecVirtual // of groups that have begun, four for each of piece; AVX2: four
 	done  map[int]int          // vectors that a group has had
 
 	prefetched int // bytes of what a block prefetches
 
-	zero       VecVirtual // AVX-512 only
-	ones, bias Op         // AVX2 only
+	zero    VecVirtual // AVX-512 only
+	bias    Op         // AVX2 only
+	factors []Op       // AVX2 only: what words that are widened are multiplied by
 }
 
 // dots generates the functions for one column and, where the registers
@@ -34,7 +35,7 @@ type dotter struct {
 func dots(name string, f form, size, bytes int, body func(*unpacker) func()) string {
 	dot(name+"x1", 1, f, size, bytes, body)
 	list := v.name() + "Dot" + name + "x1"
-	if v.rows() < tileRows {
+	if v.rows() < tileRows || f.wide {
 		return list
 	}
 	dot(name+"x2", 2, f, size, bytes, body)
@@ -46,10 +47,14 @@ func dot(name string, n int, f form, size, bytes int, body func(*unpacker) func(
 	function("Dot"+name, "tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int",
 		"multiplies 16 rows with few columns: see dotFunc.")
 	u := newUnpacker(f, size, bytes)
-	d := &dotter{u: u, ahead: GP64(), piece: make([]VecVirtual, n), sums: map[int][]VecVirtual{}, done: map[int]int{}}
+	d := &dotter{u: u, ahead: GP64(), piece: make([]VecVirtual, n*len(f.bytes())), sums: map[int][]VecVirtual{}, done: map[int]int{}}
 	u.dot = d
 	if v.rows() < tileRows {
-		d.ones, d.bias = constant(0x00010001), constant(0x80808080)
+		d.bias = constant(0x80808080)
+		d.factors = []Op{constant(0x00010001)}
+		if f.wide {
+			d.factors = []Op{constant(0x01000100), constant(0x00010001)}
+		}
 	}
 	if v.rows() == tileRows {
 		d.zero = v.reg()
@@ -99,20 +104,31 @@ func dot(name string, n int, f form, size, bytes int, body func(*unpacker) func(
 func (d *dotter) multiply(r VecVirtual, k int) {
 	g, i := k/d.u.group, k/4%4
 	if i == 0 {
-		for c := range d.piece {
-			d.piece[c] = v.reg()
-			v.repeat(d.activation(c, k/16*16), d.piece[c])
+		for p := range d.piece {
+			d.piece[p] = v.reg()
+			v.repeat(d.pieceAt(p, k), d.piece[p])
+			if v.rows() < tileRows {
+				break // too few registers for the low bytes
+			}
 		}
 	}
 	first := d.done[g] < 4
-	for c := range d.piece {
+	if v.rows() == tileRows {
+		for p, piece := range d.piece {
+			if first {
+				d.sums[g] = append(d.sums[g], v.reg())
+				VMOVDQA32(d.zero, d.sums[g][i*len(d.piece)+p])
+			}
+			VPDPBUSD(piece, r, d.sums[g][i*len(d.piece)+p])
+		}
+	} else {
 		if first {
 			d.sums[g] = append(d.sums[g], v.reg())
 		}
-		d.product(r, d.piece[c], d.sums[g][i*len(d.piece)+c], first)
+		d.multiplyAVX2(r, k, d.sums[g][i], first)
 	}
 	if d.done[g]++; d.done[g] == d.u.group/4 {
-		for c := range d.piece {
+		for c := range d.x {
 			d.finish(g, c)
 		}
 		delete(d.sums, g)
@@ -134,50 +150,60 @@ func (d *dotter) activation(c, k int) Mem {
 	return Mem{Base: d.x[c], Disp: k/32*d.u.blockBytes() + k%32}
 }
 
-// product adds products to a sum, or begins one. AVX2 has sums of 16 bits
-// where two pieces do not overflow them, else of 32.
-func (d *dotter) product(r, piece, sum VecVirtual, first bool) {
-	if v.rows() == tileRows {
-		if first {
-			VMOVDQA32(d.zero, sum)
-		}
-		VPDPBUSD(piece, r, sum)
-		return
-	}
-	t, q := sum, piece
-	if !first {
-		t = v.reg()
-	}
+// multiplyAVX2 adds products to a sum, or begins one: a sum of 16 bits where two
+// pieces do not overflow it, else of 32.
+func (d *dotter) multiplyAVX2(r VecVirtual, k int, sum VecVirtual, first bool) {
+	level, size := r, r
 	if d.u.top == 255 { // see productAVX2
-		level, size := v.reg(), v.reg()
+		level, size = v.reg(), v.reg()
 		VPXOR(d.bias, r, level)
 		VPABSB(level, size)
-		q = v.reg()
-		VPSIGNB(level, piece, q)
-		r = size
 	}
-	VPMADDUBSW(q, r, t)
-	if d.u.top > 63 {
-		VPMADDWD(d.ones, t, t)
-	}
-	switch {
-	case first:
-	case d.u.top > 63:
-		VPADDD(t, sum, sum)
-	default:
-		VPADDW(t, sum, sum)
+	for i, q := range d.piece {
+		t := sum
+		if !first {
+			t = v.reg()
+		}
+		if i > 0 {
+			v.repeat(d.pieceAt(i, k), t)
+			q = t
+		}
+		if d.u.top == 255 {
+			VPSIGNB(level, q, t)
+			q = t
+		}
+		VPMADDUBSW(q, size, t)
+		if d.u.top > 63 {
+			VPMADDWD(d.factors[i], t, t)
+		}
+		switch {
+		case first:
+		case d.u.top > 63:
+			VPADDD(t, sum, sum)
+		default:
+			VPADDW(t, sum, sum)
+		}
+		first = false
 	}
 }
 
 // finish adds up the sums of each row of a group and stores them.
 func (d *dotter) finish(g, c int) {
 	var sums [4]VecVirtual
+	parts := len(d.u.form.bytes())
 	for i := range sums {
-		sums[i] = d.sums[g][i*len(d.piece)+c]
-	}
-	if v.rows() < tileRows && d.u.top <= 63 {
-		for _, s := range sums {
-			VPMADDWD(d.ones, s, s)
+		switch {
+		case v.rows() == tileRows:
+			sums[i] = d.sums[g][i*len(d.piece)+c*parts]
+			if d.u.wide {
+				VPSLLD(Imm(8), sums[i], sums[i])
+				VPADDD(d.sums[g][i*len(d.piece)+c*parts+1], sums[i], sums[i])
+			}
+		default:
+			sums[i] = d.sums[g][i]
+			if d.u.top <= 63 {
+				VPMADDWD(d.factors[0], sums[i], sums[i])
+			}
 		}
 	}
 	var t [2]VecVirtual
@@ -199,6 +225,14 @@ func (d *dotter) finish(g, c int) {
 	}
 	VCVTDQ2PS(t[0], t[0])
 	v.store(t[0], d.sum(c, g))
+}
+
+// pieceAt addresses activations of elements [k/16*16, +16): see piece.
+func (d *dotter) pieceAt(p, k int) Mem {
+	parts := d.u.form.bytes()
+	m := d.activation(p/len(parts), k/16*16)
+	m.Disp += parts[p%len(parts)]
+	return m
 }
 
 // sum is where the sums of a group are kept.

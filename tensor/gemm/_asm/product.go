@@ -15,24 +15,27 @@ const tileRows = 16
 // form is a product kernel's view of a type: see productKey of the package.
 type form struct {
 	group, top int
-	min        bool
+	min, wide  bool
 }
 
 var forms = []form{
-	{32, 15, false}, {32, 31, false}, {32, 127, false}, {32, 255, false},
-	{32, 15, true}, {32, 31, true},
-	{16, 15, false}, {16, 31, false}, {16, 63, false}, {16, 127, false},
-	{16, 15, true},
+	{group: 32, top: 15}, {group: 32, top: 31}, {group: 32, top: 127}, {group: 32, top: 255}, {group: 32, top: 255, wide: true},
+	{group: 32, top: 15, min: true}, {group: 32, top: 31, min: true},
+	{group: 16, top: 15}, {group: 16, top: 31}, {group: 16, top: 63}, {group: 16, top: 127},
+	{group: 16, top: 15, min: true},
 }
 
 func (f form) name() string {
-	if f.min {
+	switch {
+	case f.min:
 		return fmt.Sprintf("%dMin", f.group)
+	case f.wide:
+		return fmt.Sprintf("%dWide", f.group)
 	}
 	return fmt.Sprint(f.group)
 }
 
-// groupBytes and blockBytes are those of Form.
+// groupBytes, blockBytes and lowBytes are those of Form.
 func (f form) groupBytes() int {
 	n := 16*f.group + 64
 	if f.min {
@@ -41,7 +44,22 @@ func (f form) groupBytes() int {
 	return n
 }
 
-func (f form) blockBytes() int { return 36 + 4*(32/f.group) }
+func (f form) blockBytes() int {
+	if f.wide {
+		return f.lowBytes() + 32
+	}
+	return f.lowBytes()
+}
+
+func (f form) lowBytes() int { return 36 + 4*(32/f.group) }
+
+// bytes lists where a block has the bytes of its activations, the high ones first.
+func (f form) bytes() []int {
+	if f.wide {
+		return []int{0, f.lowBytes()}
+	}
+	return []int{0}
+}
 
 const productParams = "tile, x []byte, xAt []int, dst []float32, dstAt []int, blocks, rows int, carry bool"
 
@@ -71,7 +89,7 @@ func products() {
 		if v.rows() < tileRows {
 			list[0] = "nil"
 		}
-		fmt.Fprintf(&tables.products, "\t{%d, %d, %v}: {%s},\n", f.group, f.top, f.min, strings.Join(list, ", "))
+		fmt.Fprintf(&tables.products, "\t{%d, %d, %v, %v}: {%s},\n", f.group, f.top, f.min, f.wide, strings.Join(list, ", "))
 	}
 }
 
@@ -132,17 +150,25 @@ func productAVX512(name string, f form, n int) {
 	for g := range 32 / f.group {
 		base := g * f.groupBytes()
 		for c := range n {
-			if f.min {
+			if f.min || f.wide {
 				VPXORD(isum[c], isum[c], isum[c])
 			} else {
 				VPBROADCASTD(block(c, 36+4*g), isum[c])
 			}
 		}
-		for k := 0; k < f.group; k += 4 {
-			w := ZMM()
-			VMOVDQU32(Mem{Base: tile, Disp: base + 16*k}, w)
-			for c := range n {
-				VPDPBUSD_BCST(block(c, g*f.group+k), w, isum[c])
+		for _, from := range f.bytes() {
+			if from > 0 { // high bytes come first
+				for c := range n {
+					VPSLLD(Imm(8), isum[c], isum[c])
+					VPADDD_BCST(block(c, 36+4*g), isum[c], isum[c])
+				}
+			}
+			for k := 0; k < f.group; k += 4 {
+				w := ZMM()
+				VMOVDQU32(Mem{Base: tile, Disp: base + 16*k}, w)
+				for c := range n {
+					VPDPBUSD_BCST(block(c, from+g*f.group+k), w, isum[c])
+				}
 			}
 		}
 		s := ZMM()
@@ -179,6 +205,7 @@ func productAVX512(name string, f form, n int) {
 // these sums fit before they must be widened to 32 bits. Full bytes do not fit
 // at all: there the factors are the absolute value of the level and the
 // activation with the level's sign, and the sum is right without a correction.
+// High bytes of activations are multiplied by 256 when they are widened.
 func productAVX2(name string, f form, n int) {
 	function(name, productParams, productDoc(f, n))
 	sums := map[int]int{15: 8, 31: 4, 63: 2, 127: 1, 255: 1}[f.top]
@@ -222,6 +249,10 @@ func productAVX2(name string, f form, n int) {
 	if signed {
 		bias = constant(0x80808080)
 	}
+	factors := []Op{ones}
+	if f.wide {
+		factors = []Op{constant(0x01000100), ones}
+	}
 
 	Label("loop")
 	block := func(c, offset int) Mem { return Mem{Base: x[c], Index: at, Scale: 1, Disp: offset} }
@@ -244,24 +275,26 @@ func productAVX2(name string, f form, n int) {
 			}
 			widen := k/4%sums == sums-1 || k+4 == f.group
 			for c := range n {
-				q, into := YMM(), pairs[c]
-				VPBROADCASTD(block(c, g*f.group+k), q)
-				if signed {
-					VPSIGNB(level, q, q)
-				}
-				if k/4%sums != 0 {
-					into = YMM()
-				}
-				VPMADDUBSW(q, u, into)
-				if into != pairs[c] {
-					VPADDW(into, pairs[c], pairs[c])
-				}
-				switch {
-				case widen && empty:
-					VPMADDWD(ones, pairs[c], isum[c])
-				case widen:
-					VPMADDWD(ones, pairs[c], pairs[c])
-					VPADDD(pairs[c], isum[c], isum[c])
+				for i, from := range f.bytes() {
+					q, into := YMM(), pairs[c]
+					VPBROADCASTD(block(c, from+g*f.group+k), q)
+					if signed {
+						VPSIGNB(level, q, q)
+					}
+					if k/4%sums != 0 {
+						into = YMM()
+					}
+					VPMADDUBSW(q, u, into)
+					if into != pairs[c] {
+						VPADDW(into, pairs[c], pairs[c])
+					}
+					switch {
+					case widen && empty && i == 0:
+						VPMADDWD(factors[i], pairs[c], isum[c])
+					case widen:
+						VPMADDWD(factors[i], pairs[c], pairs[c])
+						VPADDD(pairs[c], isum[c], isum[c])
+					}
 				}
 			}
 			empty = empty && !widen

@@ -47,16 +47,16 @@ type quads struct {
 // quadTypes lists the types. bytes are those of 256 elements; visits is how
 // many times a row is looked at.
 var quadTypes = []quadType{
-	{"Q4_0", form{32, 15, false}, 144, 2, quadsQ4_0},
-	{"Q4_1", form{32, 15, true}, 160, 2, quadsQ4_1},
-	{"Q8_0", form{32, 255, false}, 272, 2, quadsQ8_0},
-	{"Q2_K", form{16, 15, true}, 84, 4, quadsQ2_K},
-	{"Q3_K", form{16, 15, false}, 110, 4, quadsQ3_K},
-	{"Q4_K", form{32, 15, true}, 144, 2, quadsQ4_K},
-	{"Q5_K", form{32, 31, true}, 176, 2, quadsQ5_K},
-	{"Q6_K", form{16, 63, false}, 210, 4, quadsQ6_K},
-	{"IQ4_NL", form{32, 255, false}, 144, 2, quadsIQ4_NL},
-	{"IQ4_XS", form{32, 255, false}, 136, 2, quadsIQ4_XS},
+	{"Q4_0", form{group: 32, top: 15}, 144, 2, quadsQ4_0},
+	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, quadsQ4_1},
+	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, quadsQ8_0},
+	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, quadsQ2_K},
+	{"Q3_K", form{group: 16, top: 15}, 110, 4, quadsQ3_K},
+	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, quadsQ4_K},
+	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, quadsQ5_K},
+	{"Q6_K", form{group: 16, top: 63}, 210, 4, quadsQ6_K},
+	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, quadsIQ4_NL},
+	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, quadsIQ4_XS},
 }
 
 // hasQuads reports whether the instruction set has that function for a type.
@@ -191,12 +191,13 @@ func (q *quads) fetch(r int) {
 }
 
 // activations returns, for each column, the activations that multiply levels:
-// in each quarter 16 from the elements that are listed.
-func (q *quads) activations(k [4]int) (columns []VecVirtual) {
+// in each quarter 16 from the elements that are listed. Their bytes are from on in
+// a block.
+func (q *quads) activations(k [4]int, from int) (columns []VecVirtual) {
 	for _, x := range q.x {
 		z := v.reg()
 		for l, k := range k {
-			m := Mem{Base: x, Disp: k/32*q.u.blockBytes() + k%32}
+			m := Mem{Base: x, Disp: k/32*q.u.blockBytes() + from + k%32}
 			if l == 0 {
 				VBROADCASTI32X4(m, z)
 			} else {
@@ -213,9 +214,12 @@ func (q *quads) activations(k [4]int) (columns []VecVirtual) {
 // list of elements, as those for activations.
 func (q *quads) multiply(elements [][4]int, row func(r int) []VecVirtual) (columns [][4]VecVirtual) {
 	columns = make([][4]VecVirtual, len(q.x))
-	x := make([][]VecVirtual, len(elements))
-	for h, k := range elements {
-		x[h] = q.activations(k)
+	parts := q.u.form.bytes()
+	x := make([][][]VecVirtual, len(parts))
+	for p, from := range parts {
+		for _, k := range elements {
+			x[p] = append(x[p], q.activations(k, from))
+		}
 	}
 	for j := range 4 {
 		sums := make([][4]VecVirtual, len(columns))
@@ -224,8 +228,13 @@ func (q *quads) multiply(elements [][4]int, row func(r int) []VecVirtual) (colum
 			for c := range columns {
 				sums[c][i] = v.reg()
 				VMOVDQA32(q.zero, sums[c][i])
-				for h, u := range levels {
-					VPDPBUSD(x[h][c], u, sums[c][i])
+				for p := range parts {
+					if p > 0 { // high bytes come first
+						VPSLLD(Imm(8), sums[c][i], sums[c][i])
+					}
+					for h, u := range levels {
+						VPDPBUSD(x[p][h][c], u, sums[c][i])
+					}
 				}
 			}
 		}

@@ -13,10 +13,11 @@ func quantizes() {
 	if v.rows() == tileRows {
 		return
 	}
-	quantize("Quantize32", form{32, 0, false})
-	quantize("Quantize16", form{16, 0, false})
-	quantize("Quantize32Min", form{32, 0, true})
-	quantize("Quantize16Min", form{16, 0, true})
+	quantize("Quantize32", form{group: 32})
+	quantize("Quantize16", form{group: 16})
+	quantize("Quantize32Wide", form{group: 32, wide: true})
+	quantize("Quantize32Min", form{group: 32, min: true})
+	quantize("Quantize16Min", form{group: 16, min: true})
 }
 
 func quantize(name string, f form) {
@@ -70,13 +71,35 @@ func quantize(name string, f form) {
 
 	scale, inverse := XMM(), YMM()
 	VDIVSS(steps, most, scale)
+	if f.wide {
+		VMULSS(dataWord(0x3b800000), scale, scale) // 1/256
+	}
 	VMOVSS(scale, Mem{Base: dst, Disp: 32})
 	t = XMM()
 	VDIVSS(most, steps, t)
 	VBROADCASTSS(t, inverse)
-	for _, r := range values {
+	low := make([]VecVirtual, len(values))
+	for i, r := range values {
 		VMULPS(inverse, r, r)
+		if f.wide {
+			low[i] = YMM()
+			whole := YMM()
+			VROUNDPS(Imm(0), r, whole)
+			VSUBPS(whole, r, low[i])
+			VMULPS(constant(0x43800000), low[i], low[i]) // 256
+			VCVTPS2DQ(low[i], low[i])
+			VPMINSD(constant(127), low[i], low[i])
+			VPMAXSD(constant(1<<32-127), low[i], low[i])
+		}
 		VCVTPS2DQ(r, r)
+	}
+	storeBytes(values, order, Mem{Base: dst})
+	if f.wide {
+		storeBytes(low, order, Mem{Base: dst, Disp: f.lowBytes()})
+		for i, r := range values {
+			VPSLLD(Imm(8), r, r)
+			VPADDD(low[i], r, r)
+		}
 	}
 	// The sums of the halves, twice.
 	first, second, sums := YMM(), YMM(), XMM()
@@ -101,12 +124,6 @@ func quantize(name string, f form) {
 	} else {
 		VMOVQ(sums, Mem{Base: dst, Disp: 36})
 	}
-	VPACKSSDW(values[1], values[0], values[0])
-	VPACKSSDW(values[3], values[2], values[2])
-	VPACKSSWB(values[2], values[0], values[0])
-	VPERMD(values[0], order, values[0])
-	VMOVDQU(values[0], Mem{Base: dst})
-
 	Label("next")
 	ADDQ(Imm(uint64(f.blockBytes())), dst)
 	ADDQ(U32(128), x)
@@ -119,7 +136,9 @@ func quantize(name string, f form) {
 	Label("special")
 	zero := YMM()
 	VPXOR(zero, zero, zero)
-	VMOVDQU(zero, Mem{Base: dst})
+	for _, from := range f.bytes() {
+		VMOVDQU(zero, Mem{Base: dst, Disp: from})
+	}
 	nan, none := GP64(), GP64()
 	MOVQ(U32(0x7fc00000), nan)
 	XORQ(none, none)
@@ -134,6 +153,16 @@ func quantize(name string, f form) {
 		}
 	}
 	JMP(LabelRef("next"))
+}
+
+// storeBytes stores 32 integers as bytes.
+func storeBytes(values []VecVirtual, order VecVirtual, m Mem) {
+	a, b := YMM(), YMM()
+	VPACKSSDW(values[1], values[0], a)
+	VPACKSSDW(values[3], values[2], b)
+	VPACKSSWB(b, a, a)
+	VPERMD(a, order, a)
+	VMOVDQU(a, m)
 }
 
 // inOrder are the places of 32-bit words after two packings.

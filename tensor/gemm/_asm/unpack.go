@@ -47,11 +47,11 @@ var eights = []struct {
 	bytes int // of one block
 	body  func(*unpacker) func()
 }{
-	{"Q4_0", form{32, 15, false}, 18, eightQ4_0},
-	{"Q8_0", form{32, 255, false}, 34, eightQ8_0},
-	{"IQ4_NL", form{32, 255, false}, 18, eightIQ4_NL},
-	{"Q4_1", form{32, 15, true}, 20, eightQ4_1},
-	{"Q4_0_ROCMFP4", form{16, 31, false}, 18, eightROCmFP4},
+	{"Q4_0", form{group: 32, top: 15}, 18, eightQ4_0},
+	{"Q8_0", form{group: 32, top: 255, wide: true}, 34, eightQ8_0},
+	{"IQ4_NL", form{group: 32, top: 255}, 18, eightIQ4_NL},
+	{"Q4_1", form{group: 32, top: 15, min: true}, 20, eightQ4_1},
+	{"Q4_0_ROCMFP4", form{group: 16, top: 31}, 18, eightROCmFP4},
 }
 
 // quantized lists the types. The body makes constants and returns what
@@ -63,29 +63,29 @@ var quantized = []struct {
 	dot         bool
 	body        func(*unpacker) func()
 }{
-	{"Q4_0", form{32, 15, false}, 32, 18, true, unpackQ4_0},
-	{"Q4_1", form{32, 15, true}, 32, 20, true, unpackQ4_1},
-	{"Q5_0", form{32, 31, false}, 32, 22, true, unpackQ5_0},
-	{"Q5_1", form{32, 31, true}, 32, 24, true, unpackQ5_1},
-	{"Q8_0", form{32, 255, false}, 32, 34, true, unpackQ8_0},
-	{"Q2_K", form{16, 15, true}, 256, 84, true, unpackQ2_K},
-	{"Q3_K", form{16, 15, false}, 256, 110, true, unpackQ3_K},
-	{"Q4_K", form{32, 15, true}, 256, 144, true, unpackQ4_K},
-	{"Q5_K", form{32, 31, true}, 256, 176, true, unpackQ5_K},
-	{"Q6_K", form{16, 63, false}, 256, 210, true, unpackQ6_K},
-	{"IQ4_NL", form{32, 255, false}, 32, 18, true, unpackIQ4_NL},
-	{"IQ4_XS", form{32, 255, false}, 256, 136, true, unpackIQ4_XS},
-	{"IQ3_S", form{32, 31, false}, 256, 110, true, unpackIQ3_S},
-	{"IQ2_XXS", form{32, 127, false}, 256, 66, true, unpackIQ2_XXS},
-	{"IQ2_XS", form{16, 127, false}, 256, 74, true, unpackIQ2_XS},
-	{"IQ2_S", form{16, 127, false}, 256, 82, true, unpackIQ2_S},
-	{"MXFP4", form{32, 31, false}, 32, 17, true, unpackMXFP4},
-	{"Q4_0_ROCMFP4", form{16, 31, false}, 32, 18, true, unpackROCmFP4},
-	{"Q4_0_ROCMFP4_FAST", form{32, 31, false}, 32, 17, true, unpackROCmFP4Fast},
-	{"Q2_0_ROCMFPX", form{16, 15, false}, 32, 10, true, unpackROCmFP2},
-	{"Q3_0_ROCMFPX", form{16, 15, false}, 32, 14, true, unpackROCmFP3},
-	{"Q6_0_ROCMFPX", form{16, 63, false}, 32, 26, true, unpackROCmFP6},
-	{"Q8_0_ROCMFPX", form{32, 255, false}, 32, 33, true, unpackROCmFP8},
+	{"Q4_0", form{group: 32, top: 15}, 32, 18, true, unpackQ4_0},
+	{"Q4_1", form{group: 32, top: 15, min: true}, 32, 20, true, unpackQ4_1},
+	{"Q5_0", form{group: 32, top: 31}, 32, 22, true, unpackQ5_0},
+	{"Q5_1", form{group: 32, top: 31, min: true}, 32, 24, true, unpackQ5_1},
+	{"Q8_0", form{group: 32, top: 255, wide: true}, 32, 34, true, unpackQ8_0},
+	{"Q2_K", form{group: 16, top: 15, min: true}, 256, 84, true, unpackQ2_K},
+	{"Q3_K", form{group: 16, top: 15}, 256, 110, true, unpackQ3_K},
+	{"Q4_K", form{group: 32, top: 15, min: true}, 256, 144, true, unpackQ4_K},
+	{"Q5_K", form{group: 32, top: 31, min: true}, 256, 176, true, unpackQ5_K},
+	{"Q6_K", form{group: 16, top: 63}, 256, 210, true, unpackQ6_K},
+	{"IQ4_NL", form{group: 32, top: 255}, 32, 18, true, unpackIQ4_NL},
+	{"IQ4_XS", form{group: 32, top: 255}, 256, 136, true, unpackIQ4_XS},
+	{"IQ3_S", form{group: 32, top: 31}, 256, 110, true, unpackIQ3_S},
+	{"IQ2_XXS", form{group: 32, top: 127}, 256, 66, true, unpackIQ2_XXS},
+	{"IQ2_XS", form{group: 16, top: 127}, 256, 74, true, unpackIQ2_XS},
+	{"IQ2_S", form{group: 16, top: 127}, 256, 82, true, unpackIQ2_S},
+	{"MXFP4", form{group: 32, top: 31}, 32, 17, true, unpackMXFP4},
+	{"Q4_0_ROCMFP4", form{group: 16, top: 31}, 32, 18, true, unpackROCmFP4},
+	{"Q4_0_ROCMFP4_FAST", form{group: 32, top: 31}, 32, 17, true, unpackROCmFP4Fast},
+	{"Q2_0_ROCMFPX", form{group: 16, top: 15}, 32, 10, true, unpackROCmFP2},
+	{"Q3_0_ROCMFPX", form{group: 16, top: 15}, 32, 14, true, unpackROCmFP3},
+	{"Q6_0_ROCMFPX", form{group: 16, top: 63}, 32, 26, true, unpackROCmFP6},
+	{"Q8_0_ROCMFPX", form{group: 32, top: 255, wide: true}, 32, 33, true, unpackROCmFP8},
 }
 
 // unpack generates the function that makes a tile.
