@@ -16,6 +16,7 @@ type fast struct {
 	partials compute.Span // of spans that are attended to side by side
 
 	product   product
+	fetched   []fetched // of each worker
 	foresight foresight
 	attention attention
 	results   results
@@ -53,7 +54,7 @@ func preparedBytes(cols int) int64 {
 }
 
 func newFast(s *stream, w compute.Work, memory *arena.Arena) *fast {
-	f := &fast{stream: s, memory: memory}
+	f := &fast{stream: s, memory: memory, fetched: make([]fetched, s.pool.Threads())}
 	f.productBody, f.storeBody, f.rowsBody = f.multiply, f.storing.do, f.operands.rows
 	f.attentionBody, f.mergeBody, f.finishBody = f.attention.do, f.results.merge, f.results.finish
 	if rest := memory.Bytes(); len(rest) > 0 {

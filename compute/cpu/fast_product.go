@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"gorun/compute"
+	"gorun/internal/prefetch"
 	"gorun/tensor"
 	"gorun/tensor/gemm"
 )
@@ -59,11 +60,35 @@ func (f *fast) prepare(p *product, x compute.Matrix, from []int32) {
 	})
 }
 
+// fetched is the beginning of what a worker's last product has fetched. It has a cache line of its own.
+type fetched struct {
+	first *byte
+	_     [56]byte
+}
+
 // multiply computes tiles [lo, hi) of the weights.
 func (f *fast) multiply(worker, lo, hi int) {
 	p := &f.product
 	first, end := lo*tileRows, min(hi*tileRows, p.rows)
-	gemm.Mul(p.t, p.out[first:], p.stride, p.to, p.weights[first*p.rowBytes:], end-first, p.cols, p.prepared, nil, p.n, f.scratch[worker])
+	weights, next := p.weights[first*p.rowBytes:end*p.rowBytes], []byte(nil)
+	if p.streamed() {
+		next = f.fetch(worker, weights[:min(tileRows, end-first)*p.rowBytes], p.weights[end*p.rowBytes:], hi)
+	}
+	gemm.Mul(p.t, p.out[first:], p.stride, p.to, weights, next, end-first, p.cols, p.prepared, nil, p.n, f.scratch[worker])
+}
+
+// fetch fetches the first tile of a worker's weights, unless its last product did, and returns
+// what this one is to fetch: what follows in memory, from tile i on, or in the next product.
+func (f *fast) fetch(worker int, tile, following []byte, i int) (next []byte) {
+	last := &f.fetched[worker]
+	if last.first != unsafe.SliceData(tile) {
+		prefetch.Lines(tile)
+	}
+	if next = following; !f.pool.Follows(worker, i) {
+		next = f.pool.upcoming.Load().share(worker, f.pool.Threads())
+	}
+	last.first = unsafe.SliceData(next)
+	return next
 }
 
 // tileRows is the number of weight rows that gemm computes side by side.

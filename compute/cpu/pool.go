@@ -134,6 +134,7 @@ func (p *Pool) ForRuns(n, grain, most int, body func(worker, lo, hi int)) {
 	if n <= 0 {
 		return
 	}
+	p.n, p.grain = n, grain
 	if p.threads == 1 || n <= grain {
 		for lo := 0; lo < n; lo += grain * most {
 			body(0, lo, min(lo+grain*most, n))
@@ -142,7 +143,7 @@ func (p *Pool) ForRuns(n, grain, most int, body func(worker, lo, hi int)) {
 	}
 	all := (n + grain - 1) / grain
 	require(all <= mostChunks, "a loop of %d chunks", all)
-	p.n, p.grain, p.body = n, grain, body
+	p.body = body
 	p.unfinished.Store(int64(all))
 	for i := range p.shares {
 		p.shares[i].chunks.Store(uint64(newChunks(i*all/p.threads, (i+1)*all/p.threads, most)))
@@ -151,6 +152,16 @@ func (p *Pool) ForRuns(n, grain, most int, body func(worker, lo, hi int)) {
 	p.work(0)
 	p.await()
 	p.body = nil
+}
+
+// Follows reports whether the thread that has just done the indices before i will most
+// likely go on with i.
+func (p *Pool) Follows(worker, i int) bool {
+	if p.threads == 1 || p.n <= p.grain {
+		return i < p.n
+	}
+	c := chunks(p.shares[worker].chunks.Load())
+	return c.left() > 0 && c.first()*p.grain == i
 }
 
 // work does chunks until none is left, and reports whether it did any.

@@ -32,6 +32,9 @@ func TestPool(t *testing.T) {
 					if lo >= hi || lo%max(grain, 1) != 0 || hi-lo > max(grain, 1)*max(most, 1) {
 						t.Errorf("run of [%d, %d) with grain %d, at most %d", lo, hi, grain, most)
 					}
+					if follows := p.Follows(worker, hi); hi == n && follows || threads == 1 && hi < n && !follows {
+						t.Errorf("run of [%d, %d) of %d: %d follows: %v", lo, hi, n, hi, follows)
+					}
 					for i := lo; i < hi; i++ {
 						seen[i].Add(1)
 					}

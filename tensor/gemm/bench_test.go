@@ -101,7 +101,7 @@ func mulBody(t tensor.Type, w []byte, rows, cols, n int) func(thread int) {
 	return func(thread int) {
 		for r := piece * thread; r < rows; r += piece * benchThreads {
 			count := min(piece, rows-r)
-			Mul(t, dst[r:], rows, nil, w[r*rowBytes:][:count*rowBytes], count, cols, x, nil, n, scratch[thread])
+			Mul(t, dst[r:], rows, nil, w[r*rowBytes:][:count*rowBytes], nil, count, cols, x, nil, n, scratch[thread])
 		}
 	}
 }

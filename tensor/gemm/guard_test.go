@@ -55,7 +55,7 @@ func TestGuardPages(t *testing.T) {
 					}
 					out := guarded(t, 4*n*rows)
 					dst := unsafe.Slice((*float32)(unsafe.Pointer(&out[0])), n*rows)
-					Mul(typ, dst, rows, nil, w, rows, cols, x, nil, n, guarded(t, ScratchBytes(typ, cols)))
+					Mul(typ, dst, rows, nil, w, guarded(t, 1), rows, cols, x, nil, n, guarded(t, ScratchBytes(typ, cols)))
 					if err := same(dst, mul(typ, source, rows, cols, x, n)); err != nil {
 						t.Fatalf("%v, %v, %d rows, %d columns: %v", s.Name(), typ, rows, n, err)
 					}

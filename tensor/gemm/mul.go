@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"math"
+	"unsafe"
 
 	"gorun/tensor"
 )
@@ -45,31 +46,29 @@ func (f *format) fileBytes(t tensor.Type, k int) int { return k / t.BlockSize() 
 // where from and to are entries of the lists xRows and dstRows, or c itself
 // where the list is nil. Rows listed twice in dstRows are a mistake.
 //
-// w begins with rows rows of cols elements of type t in file layout; what
-// follows them is not read, but prefetched. x holds rows of activations as
-// PrepareRow makes them (for this type or one of the same Form), scratch at
-// least ScratchBytes.
+// w begins with rows rows of cols elements of type t in file layout. next is
+// what will be multiplied after them: with one or two columns, as much of it as
+// 16 rows is fetched meanwhile. It may be nil. x holds rows of activations as PrepareRow
+// makes them (for this type or one of the same Form), scratch at least
+// ScratchBytes.
 //
 // Mul neither allocates nor keeps its arguments, and calls with different dst
 // and scratch may run at the same time. Lengths that do not fit are mistakes
 // of the caller: it panics.
 //
 // A caller that shares a product among threads splits rows, in multiples of
-// 16, rather than columns. With one or two columns, each thread should take
-// pieces that follow each other, and pass w up to the end of its last, since the
-// beginning of a piece is prefetched only by the one before. With many
-// columns each panel of 64 rows is unpacked once, and 64 rows are a good
+// 16, rather than columns. With many columns each panel of 64 rows is unpacked once, and 64 rows are a good
 // piece. The runtime can preempt Mul between kernel calls. The longest of
 // those are the ones with a single column, which take 16 rows from end to end,
 // 10 us for rows of 16 KiB.
-func Mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w []byte, rows, cols int,
+func Mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w, next []byte, rows, cols int,
 	x []byte, xRows []int32, n int, scratch []byte) {
-	Sets.Current().mul(t, dst, dstStride, dstRows, w, rows, cols, x, xRows, n, scratch)
+	Sets.Current().mul(t, dst, dstStride, dstRows, w, next, rows, cols, x, xRows, n, scratch)
 }
 
-func (s *Set) mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w []byte, rows, cols int,
+func (s *Set) mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w, next []byte, rows, cols int,
 	x []byte, xRows []int32, n int, scratch []byte) {
-	p := product{set: s, t: t, format: formats[t], dst: dst, w: w, rows: rows, cols: cols, x: x, n: n,
+	p := product{set: s, t: t, format: formats[t], dst: dst, w: w, next: next, rows: rows, cols: cols, x: x, n: n,
 		dstStride: dstStride, dstRows: dstRows, xRows: xRows}
 	if rows == 0 || n == 0 {
 		return
@@ -91,7 +90,7 @@ type product struct {
 	t                tensor.Type
 	format           *format
 	dst              []float32
-	w, x             []byte
+	w, next, x       []byte
 	rows, cols, n    int
 	dstStride        int
 	dstRows, xRows   []int32
@@ -108,6 +107,7 @@ func (p *product) check(scratch []byte) {
 	if len(p.w) < p.rows*p.rowBytes {
 		fail("%d rows of %d %v in %d bytes", p.rows, p.cols, p.t, len(p.w))
 	}
+	p.w = p.w[:p.rows*p.rowBytes]
 	if len(scratch) < ScratchBytes(p.t, p.cols) {
 		fail("%d bytes of scratch memory", len(scratch))
 	}
@@ -208,11 +208,10 @@ func (p *product) dot(cols columns, kernels *[dotColumns]dotFunc, blocks int, ti
 	for row := 0; row < p.rows; row += tileRows {
 		row := min(row, p.rows-tileRows)
 		tileBytes := tileRows * p.rowBytes
-		w, ahead := p.w[row*p.rowBytes:], tileBytes
-		if len(w) < 2*tileBytes {
-			ahead = 0
+		w, ahead := p.w[row*p.rowBytes:][:tileBytes], tileBytes
+		if row+2*tileRows > p.rows {
+			ahead = p.beyond(w)
 		}
-		w = w[:tileBytes]
 		for c := 0; c < p.n; c += width {
 			kernel(tile, w, p.rowBytes, p.x, cols.from[c:][:width], sums[tileRows*c:], blocks, ahead)
 			ahead = 0
@@ -221,6 +220,14 @@ func (p *product) dot(cols columns, kernels *[dotColumns]dotFunc, blocks int, ti
 			copy(p.dst[at(p.dstRows, c)*p.dstStride+row:], sums[tileRows*c:][:tileRows])
 		}
 	}
+}
+
+// beyond is how far from w the next product's weights are; 0 if there are none.
+func (p *product) beyond(w []byte) int {
+	if len(p.next) == 0 {
+		return 0
+	}
+	return int(uintptr(unsafe.Pointer(unsafe.SliceData(p.next))) - uintptr(unsafe.Pointer(unsafe.SliceData(w))))
 }
 
 // unpack makes the tiles of elements [k, k+size) of rows [row, end).

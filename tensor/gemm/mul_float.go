@@ -107,9 +107,13 @@ func (p *product) floatMultiply(t tensor.Type, cols columns, sums []float32, w [
 			if rows-r < 4 {
 				kernel, count = kernels.row1[width], 1
 			}
-			ahead := 0
-			if len(w) > (r+count)*stride {
-				ahead = count * stride
+			ahead := count * stride
+			switch {
+			case len(w) > (r+count)*stride:
+			case t == p.t:
+				ahead = p.beyond(w[r*stride:])
+			default:
+				ahead = 0
 			}
 			kernel(w[r*stride:], stride, p.x, from, sums, to, steps, ahead)
 			r += count

@@ -66,7 +66,7 @@ func TestRowLists(t *testing.T) {
 					to = append(to, int32(i))
 				}
 				dst := slices.Repeat([]float32{-1}, 2*n*stride)
-				Mul(typ, dst[offset:], stride, to, w, rows, cols, x, from, used, make([]byte, ScratchBytes(typ, cols)))
+				Mul(typ, dst[offset:], stride, to, w, nil, rows, cols, x, from, used, make([]byte, ScratchBytes(typ, cols)))
 				want := slices.Repeat([]float32{-1}, 2*n*stride)
 				for i := range from {
 					copy(want[offset+int(to[i])*stride:], plain[int(from[i])*rows:][:rows])
@@ -160,8 +160,8 @@ func TestNoAllocations(t *testing.T) {
 			dst := make([]float32, n*rows)
 			if allocated := testing.AllocsPerRun(3, func() {
 				PrepareRow(typ, row, x[:cols])
-				Mul(typ, dst, rows, nil, w, rows, cols, prepared, nil, n, scratch)
-				Mul(typ, dst, rows, nil, w, rows, cols, prepared, nil, 1, scratch)
+				Mul(typ, dst, rows, nil, w, nil, rows, cols, prepared, nil, n, scratch)
+				Mul(typ, dst, rows, nil, w, nil, rows, cols, prepared, nil, 1, scratch)
 			}); allocated != 0 {
 				t.Errorf("%v, %v: %v allocations", s.Name(), typ, allocated)
 			}
@@ -185,19 +185,21 @@ func TestMistakesPanic(t *testing.T) {
 	w, x := make([]byte, rows*36), make([]byte, n*ActivationBytes(typ, cols))
 	dst, scratch := make([]float32, n*rows), make([]byte, ScratchBytes(typ, cols))
 	for name, call := range map[string]func(){
-		"short weights":     func() { Mul(typ, dst, rows, nil, w[1:], rows, cols, x, nil, n, scratch) },
-		"short activations": func() { Mul(typ, dst, rows, nil, w, rows, cols, x[1:], nil, n, scratch) },
-		"short results":     func() { Mul(typ, dst[1:], rows, nil, w, rows, cols, x, nil, n, scratch) },
-		"short scratch":     func() { Mul(typ, dst, rows, nil, w, rows, cols, x, nil, n, scratch[1:]) },
-		"odd row":           func() { Mul(typ, dst, rows, nil, w, rows, cols+1, x, nil, n, scratch) },
-		"negative stride":   func() { Mul(typ, dst, -rows, nil, w, rows, cols, x, nil, n, scratch) },
-		"negative row":      func() { Mul(typ, dst, rows, []int32{0, -1}, w, rows, cols, x, nil, n, scratch) },
-		"large row":         func() { Mul(typ, dst, rows, nil, w, rows, cols, x, []int32{0, 2}, n, scratch) },
-		"short list":        func() { Mul(typ, dst, rows, nil, w, rows, cols, x, []int32{0}, n, scratch) },
-		"unknown type":      func() { Mul(4, dst, rows, nil, w, rows, cols, x, nil, n, scratch) },
-		"type of no weight": func() { Mul(tensor.I32, dst, rows, nil, make([]byte, 4*rows*cols), rows, cols, x, nil, n, scratch) },
-		"short row":         func() { PrepareRow(typ, x, make([]float32, 32)) },
-		"part of a block":   func() { PrepareRow(typ, x, make([]float32, 33)) },
+		"short weights":     func() { Mul(typ, dst, rows, nil, w[1:], nil, rows, cols, x, nil, n, scratch) },
+		"short activations": func() { Mul(typ, dst, rows, nil, w, nil, rows, cols, x[1:], nil, n, scratch) },
+		"short results":     func() { Mul(typ, dst[1:], rows, nil, w, nil, rows, cols, x, nil, n, scratch) },
+		"short scratch":     func() { Mul(typ, dst, rows, nil, w, nil, rows, cols, x, nil, n, scratch[1:]) },
+		"odd row":           func() { Mul(typ, dst, rows, nil, w, nil, rows, cols+1, x, nil, n, scratch) },
+		"negative stride":   func() { Mul(typ, dst, -rows, nil, w, nil, rows, cols, x, nil, n, scratch) },
+		"negative row":      func() { Mul(typ, dst, rows, []int32{0, -1}, w, nil, rows, cols, x, nil, n, scratch) },
+		"large row":         func() { Mul(typ, dst, rows, nil, w, nil, rows, cols, x, []int32{0, 2}, n, scratch) },
+		"short list":        func() { Mul(typ, dst, rows, nil, w, nil, rows, cols, x, []int32{0}, n, scratch) },
+		"unknown type":      func() { Mul(4, dst, rows, nil, w, nil, rows, cols, x, nil, n, scratch) },
+		"type of no weight": func() {
+			Mul(tensor.I32, dst, rows, nil, make([]byte, 4*rows*cols), nil, rows, cols, x, nil, n, scratch)
+		},
+		"short row":       func() { PrepareRow(typ, x, make([]float32, 32)) },
+		"part of a block": func() { PrepareRow(typ, x, make([]float32, 33)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -208,10 +210,10 @@ func TestMistakesPanic(t *testing.T) {
 			call()
 		})
 	}
-	Mul(typ, nil, 0, nil, nil, 0, cols, x, nil, n, nil)
-	Mul(typ, nil, 0, nil, w, rows, cols, nil, nil, 0, nil)
+	Mul(typ, nil, 0, nil, nil, nil, 0, cols, x, nil, n, nil)
+	Mul(typ, nil, 0, nil, w, nil, rows, cols, nil, nil, 0, nil)
 	dst[0] = 1
-	Mul(typ, dst, rows, nil, nil, rows, 0, nil, nil, n, scratch)
+	Mul(typ, dst, rows, nil, nil, nil, rows, 0, nil, nil, n, scratch)
 	if dst[0] != 0 {
 		t.Error("a product over nothing is not zero")
 	}

@@ -83,9 +83,9 @@ func selfTestShape(s *Set, t tensor.Type, cols int) []float32 {
 		s.prepare(t, x[c*rowBytes:][:rowBytes], row)
 	}
 	dst, scratch := make([]float32, (n+3)*rows), make([]byte, ScratchBytes(t, cols))
-	s.mul(t, dst[:rows], rows, nil, w, rows, cols, x, nil, 1, scratch)
-	s.mul(t, dst[rows:3*rows], rows, nil, w, rows, cols, x, nil, 2, scratch)
-	s.mul(t, dst[3*rows:], rows, nil, w, rows, cols, x, nil, n, scratch)
+	s.mul(t, dst[:rows], rows, nil, w, nil, rows, cols, x, nil, 1, scratch)
+	s.mul(t, dst[rows:3*rows], rows, nil, w, nil, rows, cols, x, nil, 2, scratch)
+	s.mul(t, dst[3*rows:], rows, nil, w, nil, rows, cols, x, nil, n, scratch)
 	return dst
 }
 

@@ -94,6 +94,6 @@ func testedTypes() (types []tensor.Type) {
 // mul is Mul with results column after column.
 func mul(t tensor.Type, w []byte, rows, cols int, x []byte, n int) []float32 {
 	dst := make([]float32, n*rows)
-	Mul(t, dst, rows, nil, w, rows, cols, x, nil, n, make([]byte, ScratchBytes(t, cols)))
+	Mul(t, dst, rows, nil, w, nil, rows, cols, x, nil, n, make([]byte, ScratchBytes(t, cols)))
 	return dst
 }

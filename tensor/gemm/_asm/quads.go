@@ -28,6 +28,7 @@ type quadType struct {
 	name string
 	form
 	bytes, visits int
+	turns         int // rows are fetched side by side, so many turns before they are needed; 0: one after the other, before their turns
 	body          func(*quads) func()
 }
 
@@ -35,28 +36,30 @@ type quadType struct {
 // each of 16 rows at a time.
 type quads struct {
 	u       *unpacker
-	x       []GPVirtual  // of each column
-	ahead   []GPVirtual  // where every fourth row is read later
-	acc     []VecVirtual // likewise
+	x       []GPVirtual // of each column
+	ahead   []GPVirtual // what is fetched: the next rows, or every fourth row some turns later
+	turns   int
+	acc     []VecVirtual // of each column
 	zero    VecVirtual
 	lanes   [4]OpmaskVirtual // of each quarter but the first
-	visits  int              // how many times a turn looks at a row
-	visited [16]int
+	visits  int              // how many times a turn looks at each row
+	looks   int              // of this turn, so far
+	visited [tileRows]int    // of each row
 }
 
 // quadTypes lists the types. bytes are those of 256 elements; visits is how
-// many times a row is looked at.
+// many times a row is looked at. In which order memory is fetched was chosen by measurement.
 var quadTypes = []quadType{
-	{"Q4_0", form{group: 32, top: 15}, 144, 2, quadsQ4_0},
-	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, quadsQ4_1},
-	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, quadsQ8_0},
-	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, quadsQ2_K},
-	{"Q3_K", form{group: 16, top: 15}, 110, 4, quadsQ3_K},
-	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, quadsQ4_K},
-	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, quadsQ5_K},
-	{"Q6_K", form{group: 16, top: 63}, 210, 4, quadsQ6_K},
-	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, quadsIQ4_NL},
-	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, quadsIQ4_XS},
+	{"Q4_0", form{group: 32, top: 15}, 144, 2, 0, quadsQ4_0},
+	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, 0, quadsQ4_1},
+	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, 2, quadsQ8_0},
+	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, 0, quadsQ2_K},
+	{"Q3_K", form{group: 16, top: 15}, 110, 4, 0, quadsQ3_K},
+	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 0, quadsQ4_K},
+	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 0, quadsQ5_K},
+	{"Q6_K", form{group: 16, top: 63}, 210, 4, 0, quadsQ6_K},
+	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 0, quadsIQ4_NL},
+	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 0, quadsIQ4_XS},
 }
 
 // hasQuads reports whether the instruction set has that function for a type.
@@ -81,7 +84,7 @@ func quadDot(name string, n int, t quadType) {
 	function(name, "tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int",
 		"multiplies 16 rows with few columns: see dotFunc.")
 	u := newUnpacker(t.form, 256, t.bytes)
-	q := &quads{u: u, zero: v.reg(), visits: t.visits}
+	q := &quads{u: u, zero: v.reg(), visits: t.visits, turns: t.turns}
 	v.zero(q.zero)
 	for range n {
 		q.acc = append(q.acc, v.reg())
@@ -98,14 +101,18 @@ func quadDot(name string, n int, t quadType) {
 	q.lookAhead(w.(GPVirtual))
 	q.x = columnPointers("x", 0, n)
 	u.loop(func() {
-		q.visited = [16]int{}
+		q.looks, q.visited = 0, [tileRows]int{}
 		q.turnAhead()
 		body()
 		for _, x := range q.x {
 			ADDQ(U32(256/32*u.blockBytes()), x)
 		}
 		for _, p := range q.ahead {
-			ADDQ(U32(t.bytes), p)
+			if t.turns == 0 {
+				ADDQ(U32(tileRows*t.bytes), p)
+			} else {
+				ADDQ(U32(t.bytes), p)
+			}
 		}
 	}, func() {})
 	dst := Load(Param("dst").Base(), GP64())
@@ -116,17 +123,17 @@ func quadDot(name string, n int, t quadType) {
 	RET()
 }
 
-// aheadBytes of each row at most are on their way: what a core reads while memory
-// answers, and together less than its nearest cache.
-const aheadBytes = 768
-
-// turnsAhead is how many turns before they are needed rows are fetched.
-func (q *quads) turnsAhead() int { return max(1, aheadBytes/q.u.bytes) }
-
-// lookAhead points ahead at what comes a few turns later.
+// lookAhead points ahead at what comes next, or a few turns later.
 func (q *quads) lookAhead(w GPVirtual) {
+	if q.turns == 0 {
+		p := GP64()
+		Load(Param("ahead"), p)
+		ADDQ(w, p)
+		q.ahead = append(q.ahead, p)
+		return
+	}
 	distance, turns := GP64(), GP64()
-	MOVQ(U32(q.turnsAhead()), distance)
+	MOVQ(U32(q.turns), distance)
 	Load(Param("blocks"), turns)
 	CMPQ(turns, distance)
 	CMOVQLT(turns, distance)
@@ -140,7 +147,7 @@ func (q *quads) lookAhead(w GPVirtual) {
 		}
 		q.ahead = append(q.ahead, p)
 	}
-	CMPQ(turns, Imm(uint64(q.turnsAhead())))
+	CMPQ(turns, Imm(uint64(q.turns)))
 	JGE(LabelRef("long"))
 	q.nextRows()
 	Label("long")
@@ -148,7 +155,10 @@ func (q *quads) lookAhead(w GPVirtual) {
 
 // turnAhead goes on with the beginning of the next rows when the ends of these are fetched.
 func (q *quads) turnAhead() {
-	CMPQ(q.u.blocks, Imm(uint64(q.turnsAhead())))
+	if q.turns == 0 {
+		return
+	}
+	CMPQ(q.u.blocks, Imm(uint64(q.turns)))
 	JNE(LabelRef("within"))
 	q.nextRows()
 	Label("within")
@@ -170,7 +180,7 @@ func (q *quads) nextRows() {
 	}
 }
 
-// row loads 64 bytes of a row, and fetches what is due of it.
+// row loads 64 bytes of a row, and fetches what is due.
 func (q *quads) row(r, offset int) VecVirtual {
 	q.fetch(r)
 	z := v.reg()
@@ -178,16 +188,24 @@ func (q *quads) row(r, offset int) VecVirtual {
 	return z
 }
 
-// fetch fetches the part of a row's later bytes that a look at it stands for.
+// fetch fetches what a look at row r stands for: some lines of what is ahead.
 func (q *quads) fetch(r int) {
-	lines := (q.u.bytes + 63) / 64
-	from := lines * q.visited[r] / q.visits
-	q.visited[r]++
-	for line := from; line < lines*q.visited[r]/q.visits; line++ {
-		m := q.u.at(r, 64*line)
-		m.Base = q.ahead[r/4]
-		PREFETCHT0(m)
+	if q.turns == 0 {
+		turn, looks := tileRows*q.u.bytes, tileRows*q.visits
+		from, end := turn*q.looks/looks, turn*(q.looks+1)/looks
+		for at := (from + 63) &^ 63; at < end; at += 64 {
+			PREFETCHT0(Mem{Base: q.ahead[0], Disp: at})
+		}
+	} else {
+		lines := (q.u.bytes + 63) / 64
+		for line := lines * q.visited[r] / q.visits; line < lines*(q.visited[r]+1)/q.visits; line++ {
+			m := q.u.at(r, 64*line)
+			m.Base = q.ahead[r/4]
+			PREFETCHT0(m)
+		}
 	}
+	q.looks++
+	q.visited[r]++
 }
 
 // activations returns, for each column, the activations that multiply levels:
