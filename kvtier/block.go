@@ -38,10 +38,9 @@ type space struct {
 	index map[store.Key]*block
 }
 
-// find returns the block of those tokens behind parent: one that is there, or
-// one that is on disk. The caller holds it once more.
-func (s *space) find(parent store.Key, pos int, tokens []int32) *block {
-	key := parent.Next(tokens)
+// find returns the block of those tokens behind parent, with the key that follows:
+// one that is there, or one that is on disk. The caller holds it once more.
+func (s *space) find(key, parent store.Key, pos int, tokens []int32) *block {
 	if b := s.index[key]; b != nil && b.parent == parent && slices.Equal(b.tokens, tokens) {
 		s.pool.hold(b)
 		return b
@@ -55,14 +54,14 @@ func (s *space) find(parent store.Key, pos int, tokens []int32) *block {
 	}
 	b := s.pool.newBlock(s, pos/len(tokens))
 	b.cold = r
-	s.learn(b, parent, tokens)
+	s.learn(b, key, parent, tokens)
 	return b
 }
 
 // learn makes a full block one that others find.
-func (s *space) learn(b *block, parent store.Key, tokens []int32) {
+func (s *space) learn(b *block, key, parent store.Key, tokens []int32) {
 	b.known, b.Open = true, false
-	b.key, b.parent, b.tokens = parent.Next(tokens), parent, slices.Clone(tokens)
+	b.key, b.parent, b.tokens = key, parent, slices.Clone(tokens)
 	s.index[b.key] = b
 }
 

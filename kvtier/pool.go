@@ -61,7 +61,6 @@ type Pool struct {
 	main   *space
 	spaces map[string]*space
 	ring   *ring
-	io     *workers
 	stage  *stage
 	dirty  []*block // full blocks that the disk does not have yet
 	why    error    // a block had to stay hot in this pass
@@ -99,7 +98,6 @@ func NewPool(dev compute.Device, stream compute.Stream, c Config) (*Pool, error)
 // start makes what moves blocks between tiers.
 func (p *Pool) start() (err error) {
 	if n := p.geo.ringSlots(p.sizes, p.o.Tiers); n > 0 {
-		p.io = newWorkers(ioDepth)
 		if p.ring, err = newRing(p.dev, n, p.geo.ringSlotBytes(), p.mapped); err != nil {
 			return err
 		}
@@ -377,7 +375,7 @@ func (p *Pool) Promote(ctx context.Context, seqs []*Sequence) error {
 				if err != nil || !ok {
 					return err
 				}
-				if len(loads) == 4*ioDepth {
+				if len(loads) == mostLoads {
 					if err := p.finish(ctx, loads); err != nil {
 						p.hot.give(m)
 						return err
@@ -392,47 +390,61 @@ func (p *Pool) Promote(ctx context.Context, seqs []*Sequence) error {
 	return errors.Join(err, p.finish(ctx, loads))
 }
 
+// mostLoads is how many blocks are brought to hot memory at once.
+const mostLoads = 128
+
 // load is a block on its way to hot memory.
 type load struct {
 	b    *block
 	m    memory
-	done chan error // nil: it is there
-	mem  []byte     // what was read, if not to m
+	read store.Read // if it is on disk alone; not always to m
+	done chan bool
 }
 
-// load begins to bring a block to m.
+// load is how to bring a block to m.
 func (p *Pool) load(b *block, m memory) load {
 	l := load{b: b, m: m}
 	b.loading = true
 	if b.warm != nil {
 		return l
 	}
-	l.done = make(chan error, 1)
-	l.mem = m.host
-	if whole := roundUp(p.geo.blockBytes, pageio.Block); int64(len(l.mem)) < whole || p.geo.BlockBytes()%pageio.Block != 0 {
-		l.mem = make([]byte, whole)
+	l.done = make(chan bool, 1)
+	mem := m.host
+	if whole := roundUp(p.geo.blockBytes, pageio.Block); int64(len(mem)) < whole || p.geo.BlockBytes()%pageio.Block != 0 {
+		mem = make([]byte, whole)
 	}
-	record, mem, done := b.cold, l.mem, l.done
-	p.io.do(func() { done <- record.Read(mem) })
+	l.read = store.Read{Record: b.cold, Piece: store.Whole, Mem: mem, Done: func(ok bool) { l.done <- ok }}
 	return l
 }
 
-// finish waits for loads. Those that fail leave their block where it is.
+// cold reports whether the block is on disk alone.
+func (l load) cold() bool { return l.done != nil }
+
+// finish brings loads. Those that fail leave their block where it is.
 func (p *Pool) finish(ctx context.Context, loads []load) error {
+	var reads []store.Read
+	for _, l := range loads {
+		if l.cold() {
+			reads = append(reads, l.read)
+		}
+	}
+	if len(reads) > 0 {
+		p.o.Cold.Store().Start(reads)
+	}
 	var errs []error
 	for _, l := range loads {
 		l.b.loading = false
 		var err error
 		from := policy.Warm
-		switch {
-		case l.done == nil:
-			err = p.put(l.m.at(0, int64(len(l.b.warm))), l.b.warm)
-		default:
+		if l.cold() {
 			from = policy.Cold
-			if err = <-l.done; err == nil && (l.m.host == nil || &l.mem[0] != &l.m.host[0]) {
-				err = p.put(l.m.at(0, p.geo.blockBytes), l.mem[:p.geo.blockBytes])
+			var data []byte
+			if data, err = l.read.Data(<-l.done); err == nil && (l.m.host == nil || &data[0] != &l.m.host[0]) {
+				err = p.put(l.m.at(0, p.geo.blockBytes), data)
 			}
 			err = p.lost(l.b, err)
+		} else {
+			err = p.put(l.m.at(0, int64(len(l.b.warm))), l.b.warm)
 		}
 		if err != nil {
 			p.hot.give(l.m)
@@ -504,9 +516,6 @@ func (p *Pool) Close() error {
 		for _, b := range s.index {
 			p.leaveCold(b)
 		}
-	}
-	if p.io != nil {
-		p.io.close()
 	}
 	if p.ring != nil {
 		errs = append(errs, p.ring.close())

@@ -5,6 +5,7 @@ import (
 
 	"gorun/compute"
 	"gorun/internal/pageio"
+	"gorun/kvtier/store"
 	"gorun/policy"
 )
 
@@ -20,6 +21,7 @@ type Reader struct {
 	ahead cursor // of the next page to ask for
 	taken int    // slots of the ring that the caller is using
 	pages []compute.Span
+	reads []store.Read // that are about to begin
 }
 
 // cursor is a page of the pass.
@@ -66,9 +68,14 @@ func (r *Reader) fill() {
 	for r.p.ring.used < len(r.p.ring.slots) {
 		b, layer := r.step()
 		if b == nil {
-			return
+			break
 		}
 		r.ask(b, r.p.geo.Layers[layer])
+	}
+	if len(r.reads) > 0 {
+		r.p.o.Cold.Store().Start(r.reads)
+		clear(r.reads)
+		r.reads = r.reads[:0]
 	}
 }
 
@@ -89,23 +96,17 @@ func (r *Reader) step() (*block, int) {
 	return nil, 0
 }
 
-// ask begins to bring a page.
+// ask asks for a page.
 func (r *Reader) ask(b *block, l Layer) {
 	slot := r.p.ring.next()
-	slot.b, slot.bytes = b, 0
+	slot.b = b
 	if b.warm != nil {
 		slot.page = b.warm[l.blockAt : l.blockAt+l.PageBytes()]
-		slot.ready <- nil
 		return
 	}
-	begin, end := l.blockAt/pageio.Block*pageio.Block, roundUp(l.blockAt+l.SlotBytes(), pageio.Block)
-	slot.bytes = end - begin
-	record, piece := b.cold, l.piece
-	r.p.io.do(func() {
-		page, err := record.ReadPiece(slot.mem, piece)
-		slot.page = page
-		slot.ready <- err
-	})
+	slot.coming = true
+	slot.read.Record, slot.read.Piece = b.cold, l.piece
+	r.reads = append(r.reads, slot.read)
 }
 
 // Each calls do with the pages of a layer that a sequence holds, whole spans
@@ -114,7 +115,10 @@ func (r *Reader) ask(b *block, l Layer) {
 func (r *Reader) Each(layer int, s *Sequence, do func(first int, pages []compute.Span)) error {
 	l := r.p.geo.Layers[layer]
 	for begin := 0; begin < len(s.blocks); {
-		end := r.group(s, begin)
+		end, missing := r.group(s, begin)
+		if err := r.await(missing); err != nil {
+			return err
+		}
 		r.pages = r.pages[:0]
 		for _, b := range s.blocks[begin:end] {
 			span, ok := r.p.inPlace(b)
@@ -143,46 +147,59 @@ func (r *Reader) Each(layer int, s *Sequence, do func(first int, pages []compute
 	return nil
 }
 
-// group is the end of the spans from begin on that are attended to at once:
-// as many as take a quarter of the ring, so that the rest is read meanwhile.
-func (r *Reader) group(s *Sequence, begin int) int {
+// group is the end of the spans from begin on that are attended to at once, as
+// many as take half of the ring, so that the rest is read meanwhile; and how
+// many of their blocks must be brought.
+func (r *Reader) group(s *Sequence, begin int) (end, missing int) {
 	perSpan := compute.SpanTokens / r.p.geo.BlockTokens
-	missing := 0
-	for end := begin; ; {
-		next := min(end+perSpan, len(s.blocks))
+	for end = begin; end < len(s.blocks); {
+		next, more := min(end+perSpan, len(s.blocks)), missing
 		for _, b := range s.blocks[end:next] {
 			if _, ok := r.p.inPlace(b); !ok {
-				missing++
+				more++
 			}
 		}
-		if end > begin && missing > len(r.p.ring.slots)/4 {
-			return end
+		if end > begin && more > len(r.p.ring.slots)/2 {
+			break
 		}
-		if end = next; end == len(s.blocks) {
-			return end
-		}
+		end, missing = next, more
 	}
+	return end, missing
 }
 
-// take waits for the next page of the ring.
+// await waits for the next n pages of the ring: for the last one first, since that is
+// the last to come as a rule, and waking up takes time.
+func (r *Reader) await(n int) error {
+	for i := n - 1; i >= 0; i-- {
+		slot := r.p.ring.at(i)
+		if !slot.coming {
+			continue
+		}
+		select {
+		case slot.ok = <-slot.ready:
+			slot.coming = false
+		case <-r.ctx.Done():
+			return r.ctx.Err()
+		}
+	}
+	return nil
+}
+
+// take takes the next page of the ring, which has come.
 func (r *Reader) take(l Layer) (compute.Span, error) {
 	slot := r.p.ring.at(r.taken)
-	select {
-	case err := <-slot.ready:
-		r.taken++
-		if err != nil {
+	r.taken++
+	from := policy.Warm
+	if slot.read.Record != nil {
+		from = policy.Cold
+		var err error
+		if slot.page, err = slot.read.Data(slot.ok); err != nil {
 			return compute.Span{}, r.p.lost(slot.b, err)
 		}
-	case <-r.ctx.Done():
-		return compute.Span{}, r.ctx.Err()
+		r.p.attended += l.PageBytes()
+		r.p.read += slot.read.Bytes()
 	}
 	slot.b.streamed = true
-	from := policy.Warm
-	if slot.bytes > 0 {
-		from = policy.Cold
-		r.p.attended += l.PageBytes()
-		r.p.read += slot.bytes
-	}
 	r.p.trace(policy.Miss, slot.b, l.PageBytes(), from, policy.Hot, policy.ReadAhead)
 	if r.p.mapped {
 		return slot.span.At(l.blockAt%pageio.Block, l.PageBytes()), nil
@@ -197,8 +214,11 @@ func (r *Reader) Close() {
 	if r.p.ring == nil {
 		return
 	}
-	for i := r.taken; i < r.p.ring.used; i++ {
-		<-r.p.ring.at(i).ready
+	for i := range r.p.ring.used {
+		if slot := r.p.ring.at(i); slot.coming {
+			<-slot.ready
+			slot.coming = false
+		}
 	}
 	r.p.ring.release(r.p.ring.used)
 	r.taken = 0

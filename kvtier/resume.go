@@ -56,14 +56,15 @@ func (s *Sequence) search(tokens []int32) (blocks []*block, snapshot *store.Reco
 	keys := []store.Key{s.space.root}
 	for i := 0; (i+1)*size <= len(tokens); i++ {
 		part := tokens[i*size : (i+1)*size]
+		key := keys[i].Next(part)
 		if geo.blockBytes > 0 {
-			b := s.space.find(keys[i], i*size, part)
+			b := s.space.find(key, keys[i], i*size, part)
 			if b == nil {
 				break
 			}
 			blocks = append(blocks, b)
 		}
-		keys = append(keys, keys[i].Next(part))
+		keys = append(keys, key)
 	}
 	for i := len(keys) - 1; i >= 0 && s.space.set != nil; i-- {
 		snapshot = s.space.set.Snapshot(keys[i], i*size, tokens[i*size:])
@@ -135,7 +136,7 @@ func (s *Sequence) restore(ctx context.Context, r *store.Record) error {
 		return err
 	}
 	defer free()
-	if err := r.Read(mem); err != nil {
+	if _, err := r.Read(mem, store.Whole); err != nil {
 		if errors.Is(err, store.ErrDamaged) {
 			s.space.set.Store().Discard(r)
 		}

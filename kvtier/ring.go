@@ -5,6 +5,7 @@ import (
 
 	"gorun/compute"
 	"gorun/internal/pageio"
+	"gorun/kvtier/store"
 )
 
 // ring is pages on their way to attention. They are taken in the order in
@@ -17,12 +18,14 @@ type ring struct {
 }
 
 type ringSlot struct {
-	mem   []byte
-	span  compute.Span // mem, or memory of the device that it is copied to
-	b     *block
-	page  []byte // in mem, or where the block is
-	bytes int64  // that were read from disk
-	ready chan error
+	mem    []byte
+	span   compute.Span // mem, or memory of the device that it is copied to
+	b      *block
+	page   []byte     // where the block is, unless it must be read
+	read   store.Read // to mem, if it has a record
+	coming bool       // ready has not told yet
+	ready  chan bool  // the read has ended, well or not
+	ok     bool       // what ready told
 }
 
 func newRing(dev compute.Device, n int, size int64, mapped bool) (*ring, error) {
@@ -39,9 +42,9 @@ func newRing(dev compute.Device, n int, size int64, mapped bool) (*ring, error) 
 	}
 	r.free = append(r.free, buf.Free)
 	for i := range int64(n) {
-		r.slots[i] = ringSlot{
-			mem: host[i*size : (i+1)*size : (i+1)*size], span: compute.Span{Buf: buf, Off: i * size, N: size}, ready: make(chan error, 1),
-		}
+		slot := &r.slots[i]
+		slot.mem, slot.span, slot.ready = host[i*size:(i+1)*size:(i+1)*size], compute.Span{Buf: buf, Off: i * size, N: size}, make(chan bool, 1)
+		slot.read = store.Read{Mem: slot.mem, Done: func(ok bool) { slot.ready <- ok }}
 	}
 	return r, nil
 }
@@ -59,7 +62,8 @@ func (r *ring) at(i int) *ringSlot { return &r.slots[(r.head+i)%len(r.slots)] }
 // release gives the n oldest slots back.
 func (r *ring) release(n int) {
 	for range n {
-		r.slots[r.head].b, r.slots[r.head].page = nil, nil
+		slot := &r.slots[r.head]
+		slot.b, slot.page, slot.read.Record = nil, nil, nil
 		r.head = (r.head + 1) % len(r.slots)
 	}
 	r.used -= n

@@ -349,9 +349,10 @@ func (s *Sequence) keyOfTokens(i int) store.Key {
 func (s *Sequence) learn(i int) {
 	p, b, n := s.pool, s.blocks[i], s.pool.geo.BlockTokens
 	parent, tokens := s.keyBefore(i), s.tokens[i*n:(i+1)*n]
-	other := s.space.index[parent.Next(tokens)]
+	key := parent.Next(tokens)
+	other := s.space.index[key]
 	if other == nil || !slices.Equal(other.tokens, tokens) {
-		s.space.learn(b, parent, tokens)
+		s.space.learn(b, key, parent, tokens)
 		if p.stage != nil && s.space.set != nil {
 			p.dirty = append(p.dirty, b)
 		}

@@ -110,9 +110,9 @@ func (p *Pool) copyOut(dst []byte, b *block) error {
 		return nil
 	}
 	mem := make([]byte, roundUp(p.geo.blockBytes, pageio.Block))
-	err := p.lost(b, b.cold.Read(mem))
-	copy(dst, mem)
-	return err
+	data, err := b.cold.Read(mem, store.Whole)
+	copy(dst, data)
+	return p.lost(b, err)
 }
 
 // enqueue gives a copy of a full block to the writer.

@@ -6,6 +6,7 @@ import (
 	"gorun/compute"
 	"gorun/internal/pageio"
 	"gorun/internal/units"
+	"gorun/kvtier/store"
 )
 
 // Tiers says how much of the KV cache may be where. The zero value keeps all
@@ -69,21 +70,23 @@ func (g Geometry) Sizes(ctx, batch, sequences int, t Tiers) (Sizes, error) {
 	return s, nil
 }
 
-// ringSpans is the number of spans that the ring holds: one that is attended
-// to, the others on their way.
-const ringSpans = 4
-
-// leastRing keeps the disk busy with small pages.
-const leastRing = 16 << 20
+// The ring holds twice what is under way: half of it is attended to while the other half
+// is read. A half has some spans, and as many pages as keep the disk busy, if these are not
+// so small that they would be too many.
+const (
+	halfSpans = 2
+	halfPages = 512
+)
 
 // ringSlots is the number of pages in the ring; 0: none is needed.
 func (g Geometry) ringSlots(s Sizes, t Tiers) int {
-	all := g.ceil(compute.SpanTokens)
+	span := g.ceil(compute.SpanTokens)
 	streamed := t.Cold && s.HotBlocks > 0 || t.Copies && s.WarmBlocks > 0
 	if !streamed {
 		return 0
 	}
-	return max(ringSpans*all, int(min(leastRing/g.ringSlotBytes(), 1024)))
+	busy := min(int(store.MostUnderWay/g.SmallestPage()), halfPages)
+	return 2 * max(halfSpans*span, (busy+span-1)/span*span)
 }
 
 // ringSlotBytes is the memory of a page in the ring, wherever it begins on

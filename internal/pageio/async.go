@@ -43,3 +43,28 @@ func (a *Async) Close() error {
 	}
 	return err
 }
+
+// Batch is reads that begin together.
+type Batch struct {
+	ring  *uring.Ring // the one of all files
+	reads []uring.Read
+}
+
+// Add adds a read of b at off. It returns false if the file has none that nobody
+// waits for: ReadAt then reads. done is called once, by a goroutine that must not be
+// held up; ok is false unless all of b was read: ReadAt then tells what is wrong.
+func (t *Batch) Add(a *Async, b []byte, off int64, done func(ok bool)) bool {
+	if a.ring == nil || off < 0 || len(b) == 0 {
+		return false
+	}
+	t.ring = a.ring
+	t.reads = append(t.reads, uring.Read{FD: a.fd, Memory: b, Off: off, Done: func(n int, err error) { done(err == nil && n == len(b)) }})
+	return true
+}
+
+// Start begins the reads.
+func (t *Batch) Start() {
+	if len(t.reads) > 0 {
+		t.ring.Start(t.reads)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -12,7 +13,7 @@ import (
 )
 
 // entries is how many reads may be under way; more wait for their turn.
-const entries = 128
+const entries = 256
 
 // What the kernel's io_uring.h calls by these names.
 const (
@@ -64,21 +65,18 @@ type Ring struct {
 	event       *os.File
 	reaper      sync.WaitGroup
 
-	mu                     sync.Mutex // of the submission ring
 	sqTail, cqHead, cqTail *uint32
 	sqMask, cqMask         uint32
 	array                  []uint32
 	sqes                   []submission
 	cqes                   []completion
 
-	free    chan uint64 // reads that are not in use
-	reading [entries]reading
-}
-
-// reading is one read under way.
-type reading struct {
-	memory []byte // kept alive, and in place, until the kernel is done
-	done   chan int32
+	mu       sync.Mutex    // of the submission ring and what follows
+	underWay [entries]Read // which keeps memory alive until the kernel is done
+	free     []uint64      // places in underWay
+	waiting  []Read        // for such a place
+	reaping  bool          // the reaper will submit what waits
+	finished []uint64      // the reaper's
 }
 
 var shared struct {
@@ -121,7 +119,7 @@ func open() (*Ring, error) {
 		return nil, errno
 	}
 	unix.CloseOnExec(int(fd))
-	r := &Ring{fd: int(fd), free: make(chan uint64, entries)}
+	r := &Ring{fd: int(fd)}
 	if err := r.setUp(&p); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -159,71 +157,128 @@ func (r *Ring) setUp(p *params) (err error) {
 		return errno
 	}
 	for i := range uint64(entries) {
-		r.reading[i].done = make(chan int32, 1)
-		r.free <- i
+		r.free = append(r.free, i)
 	}
 	return nil
 }
 
-// ReadAt reads len(b) bytes of a file, which may be fewer at its end, in one read.
-func (r *Ring) ReadAt(fd int, b []byte, off int64) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
+// Start begins reads, with one call of the system if there is room for all.
+func (r *Ring) Start(reads []Read) {
+	r.mu.Lock()
+	r.waiting = append(r.waiting, reads...)
+	var failed []Read
+	var err error
+	if !r.reaping {
+		failed, err = r.submit()
 	}
-	i := <-r.free
-	read := &r.reading[i]
-	read.memory = b
-	err := r.submit(submission{opcode: opRead, fd: int32(fd), off: uint64(off),
-		addr: uint64(uintptr(unsafe.Pointer(&b[0]))), len: uint32(len(b)), user: i})
-	var n int32
-	if err == nil {
-		n = <-read.done
-	}
-	read.memory = nil
-	r.free <- i
-	switch {
-	case err != nil:
-		return 0, err
-	case n < 0:
-		return 0, unix.Errno(-n)
-	}
-	return int(n), nil
+	r.mu.Unlock()
+	fail(failed, err)
 }
 
-// submit hands one read to the kernel.
-func (r *Ring) submit(s submission) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func fail(reads []Read, err error) {
+	for _, read := range reads {
+		read.Done(0, err)
+	}
+}
+
+// submit hands reads that wait to the kernel, as many as there are places for.
+// It returns those that the kernel refused. r.mu is held.
+func (r *Ring) submit() (failed []Read, err error) {
+	n := min(len(r.waiting), len(r.free))
+	if n == 0 {
+		return nil, nil
+	}
 	tail := *r.sqTail // only written here
-	slot := tail & r.sqMask
-	r.sqes[slot], r.array[slot] = s, slot
-	atomic.StoreUint32(r.sqTail, tail+1)
-	for {
-		n, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), 1, 0, 0, 0, 0)
+	for i, read := range r.waiting[:n] {
+		place, slot := r.free[len(r.free)-1-i], (tail+uint32(i))&r.sqMask
+		r.underWay[place] = read
+		r.sqes[slot] = submission{opcode: opRead, fd: int32(read.FD), off: uint64(read.Off), len: uint32(len(read.Memory)), user: place}
+		if len(read.Memory) > 0 {
+			r.sqes[slot].addr = uint64(uintptr(unsafe.Pointer(&read.Memory[0])))
+		}
+		r.array[slot] = slot
+	}
+	atomic.StoreUint32(r.sqTail, tail+uint32(n))
+	done := 0
+	for done < n && err == nil {
+		taken, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(n-done), 0, 0, 0, 0)
 		switch {
-		case errno == unix.EINTR || errno == 0 && n == 0:
-		case errno != 0:
-			atomic.StoreUint32(r.sqTail, tail) // the kernel looks at it in this call only
-			return errno
-		default:
-			return nil
+		case errno == 0:
+			done += int(taken)
+		case errno != unix.EINTR:
+			err = errno
+			// The kernel looks at the tail in this call only.
+			atomic.StoreUint32(r.sqTail, tail+uint32(done))
+			failed = slices.Clone(r.waiting[done:n])
 		}
 	}
+	r.free = r.free[:len(r.free)-done]
+	clear(r.waiting[:n])
+	if r.waiting = r.waiting[n:]; len(r.waiting) == 0 {
+		r.waiting = nil
+	}
+	return failed, err
 }
 
-// reap hands results to who waits for them, until the event is closed.
+// waiter is who waits for one read.
+type waiter struct {
+	ended chan struct{}
+	n     int
+	err   error
+	done  func(n int, err error)
+}
+
+var waiters = sync.Pool{New: func() any {
+	w := &waiter{ended: make(chan struct{}, 1)}
+	w.done = func(n int, err error) {
+		w.n, w.err = n, err
+		w.ended <- struct{}{}
+	}
+	return w
+}}
+
+// ReadAt reads len(b) bytes of a file, which may be fewer at its end, in one read.
+func (r *Ring) ReadAt(fd int, b []byte, off int64) (int, error) {
+	w := waiters.Get().(*waiter)
+	r.Start([]Read{{FD: fd, Memory: b, Off: off, Done: w.done}})
+	<-w.ended
+	n, err := w.n, w.err
+	waiters.Put(w)
+	return n, err
+}
+
+// reap hands results to who waits for them, until the event is closed. Reads that
+// they begin then are submitted together.
 func (r *Ring) reap() {
 	var count [8]byte
 	for {
 		if _, err := r.event.Read(count[:]); err != nil {
 			return
 		}
+		r.mu.Lock()
+		r.reaping = true
+		r.mu.Unlock()
 		head := *r.cqHead // only written here
 		for ; head != atomic.LoadUint32(r.cqTail); head++ {
 			c := r.cqes[head&r.cqMask]
-			r.reading[c.user].done <- c.res
+			done := r.underWay[c.user].Done
+			r.finished = append(r.finished, c.user)
+			if c.res < 0 {
+				done(0, unix.Errno(-c.res))
+			} else {
+				done(int(c.res), nil)
+			}
 		}
 		atomic.StoreUint32(r.cqHead, head)
+		r.mu.Lock()
+		for _, place := range r.finished {
+			r.underWay[place] = Read{}
+		}
+		r.free, r.finished = append(r.free, r.finished...), r.finished[:0]
+		r.reaping = false
+		failed, err := r.submit()
+		r.mu.Unlock()
+		fail(failed, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package uring
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -65,6 +66,54 @@ func TestReadAt(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestStart begins more reads at once than the ring has room for, each of which begins
+// another when it ends, and wants each to end once.
+func TestStart(t *testing.T) {
+	r := ring(t)
+	const reads, size = 1000, 64
+	content := make([]byte, 2*reads*size)
+	for i := range content {
+		content[i] = byte(rand.Uint32())
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, ends := make([]byte, len(content)), make(chan error, 2*reads)
+	read := func(i int, then func()) Read {
+		return Read{int(f.Fd()), got[i*size : (i+1)*size], int64(i * size), func(n int, err error) {
+			if err == nil && n != size {
+				err = fmt.Errorf("%d bytes", n)
+			}
+			then()
+			ends <- err
+		}}
+	}
+	var batch []Read
+	for i := range reads {
+		batch = append(batch, read(i, func() { r.Start([]Read{read(reads+i, func() {})}) }))
+	}
+	batch = append(batch, Read{FD: -1, Memory: make([]byte, 1), Done: func(_ int, err error) {
+		if !errors.Is(err, syscall.EBADF) {
+			t.Errorf("of no file: %v", err)
+		}
+	}})
+	r.Start(batch)
+	for range 2 * reads {
+		if err := <-ends; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(got, content) {
+		t.Error("other bytes than in the file")
+	}
 }
 
 // TestErrors wants errors to come back, and the ring to go on.

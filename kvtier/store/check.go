@@ -141,7 +141,7 @@ func (s *Store) Check(progress func(done, total int64)) (Report, error) {
 					r.Blocks++
 				}
 				r.Bytes += rec.h.used
-				err := rec.Read(mem)
+				_, err := rec.Read(mem, Whole)
 				if err == nil && rec.h.key != rec.rightKey() {
 					err = fmt.Errorf("%s: slot %d: %w: the key is not that of the tokens", t.name, rec.slot, ErrDamaged)
 				}
@@ -252,7 +252,10 @@ func (s *Store) damaged() ([]*Record, error) {
 				return nil, err
 			}
 			for _, r := range t.slots {
-				if r != nil && (r.Read(mem) != nil || r.h.key != r.rightKey()) {
+				if r == nil {
+					continue
+				}
+				if _, err := r.Read(mem, Whole); err != nil || r.h.key != r.rightKey() {
 					list = append(list, r)
 				}
 			}

@@ -3,6 +3,8 @@ package store
 import (
 	"io"
 	"io/fs"
+
+	"gorun/internal/pageio"
 )
 
 // FS is the file system as the store uses it. Paths are below the directory of
@@ -47,4 +49,11 @@ type File interface {
 	Punch(off, n int64) error
 	// Allocated is the bytes that the file takes on the disk.
 	Allocated() (int64, error)
+}
+
+// BatchFile is a File whose reads may begin together.
+type BatchFile interface {
+	File
+	// Batch adds a read to others, as pageio.Batch.Add does.
+	Batch(t *pageio.Batch, b []byte, off int64, done func(ok bool)) bool
 }

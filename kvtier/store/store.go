@@ -53,6 +53,7 @@ type Store struct {
 
 	queue   chan Entry
 	writing sync.WaitGroup
+	readers readers
 }
 
 // Errors of a store.

@@ -114,7 +114,7 @@ func (x text) verify(set *Set) (tokens int, snapshot bool, err error) {
 			continue
 		}
 		defer set.store.Unpin(r)
-		if err := r.Read(mem); err != nil {
+		if _, err := r.Read(mem, Whole); err != nil {
 			return 0, false, err
 		}
 		want := e.Data
@@ -167,7 +167,7 @@ func TestRoundTrip(t *testing.T) {
 			defer free()
 			at := int64(0)
 			for i, n := range small.Pieces {
-				piece, err := r.ReadPiece(mem, i)
+				piece, err := r.Read(mem, i)
 				if err != nil || !bytes.Equal(piece, e.Data[at:at+n]) {
 					t.Errorf("piece %d: %v", i, err)
 				}
@@ -349,7 +349,7 @@ func TestPinnedStay(t *testing.T) {
 	}
 	mem := make([]byte, 4096)
 	for i, r := range held {
-		if err := r.Read(mem); err != nil || !bytes.Equal(mem[:r.Bytes()], entries[i].Data) {
+		if _, err := r.Read(mem, Whole); err != nil || !bytes.Equal(mem[:r.Bytes()], entries[i].Data) {
 			t.Errorf("record %d: %v", i, err)
 		}
 		s.Unpin(r)
@@ -369,7 +369,7 @@ func TestSpill(t *testing.T) {
 		t.Fatal(err)
 	}
 	mem := make([]byte, 4096)
-	if err := r.Read(mem); err != nil || !bytes.Equal(mem[:len(data)], data) {
+	if _, err := r.Read(mem, Whole); err != nil || !bytes.Equal(mem[:len(data)], data) {
 		t.Errorf("%v", err)
 	}
 	dead := m.clone()

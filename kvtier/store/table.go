@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sort"
 
 	"gorun/internal/pageio"
@@ -204,50 +203,4 @@ func (r *Record) off() int64 { return int64(r.slot) * r.t.slotBytes }
 func (r *Record) writeHeader() error {
 	_, err := r.t.head.WriteAt(r.h.encode(r.t.headBytes), int64(r.slot)*r.t.headBytes)
 	return err
-}
-
-// ErrDamaged is returned for what is not what was written.
-var ErrDamaged = errors.New("the KV store is damaged")
-
-// ReadPiece reads piece i and checks it. The piece lies somewhere in mem, which
-// begins on a block and has pageio.Room of its size.
-func (r *Record) ReadPiece(mem []byte, i int) ([]byte, error) {
-	from, to := r.t.piece(i, r.h.used)
-	begin := from / pageio.Block * pageio.Block
-	end := (to + pageio.Block - 1) / pageio.Block * pageio.Block
-	if err := r.read(mem[:end-begin], begin); err != nil {
-		return nil, err
-	}
-	piece := mem[from-begin : to-begin]
-	if sum(piece) != r.h.sums[i] {
-		return nil, fmt.Errorf("%s: slot %d, piece %d: %w: its checksum is wrong", r.t.name, r.slot, i, ErrDamaged)
-	}
-	return piece, nil
-}
-
-// Read reads all data to mem, which should begin on a block, and has the size
-// of the data in whole blocks.
-func (r *Record) Read(mem []byte) error {
-	whole := (r.h.used + pageio.Block - 1) / pageio.Block * pageio.Block
-	if err := r.read(mem[:whole], 0); err != nil {
-		return err
-	}
-	for i, want := range r.h.sums {
-		from, to := r.t.piece(i, r.h.used)
-		if sum(mem[from:to]) != want {
-			return fmt.Errorf("%s: slot %d, piece %d: %w: its checksum is wrong", r.t.name, r.slot, i, ErrDamaged)
-		}
-	}
-	return nil
-}
-
-func (r *Record) read(b []byte, off int64) error {
-	n, err := r.t.data.ReadAt(b, r.off()+off)
-	if n == len(b) {
-		return nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("%s.data: slot %d: %w", r.t.name, r.slot, err)
 }

@@ -1,0 +1,177 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"gorun/internal/pageio"
+)
+
+// wide is a layout of pieces of which only some may be read at once, one not in whole
+// blocks.
+var wide = Layout{Model: "m", Weights: "w", KV: "f16:f16", Numerics: "n", BlockTokens: 4, Pieces: []int64{1 << 20, 1<<20 + 64, 3000}, State: 5000}
+
+// watchedFS counts reads under way, and may forbid them to begin together or make those
+// fail.
+type watchedFS struct {
+	FS
+	alone, fail bool
+
+	mu        sync.Mutex
+	now, most int64 // bytes under way
+	waits     int   // that a goroutine waits for
+	mostWaits int
+	retried   int // reads of data that were waited for
+}
+
+type watchedFile struct {
+	File
+	fs *watchedFS
+}
+
+func (f *watchedFS) Open(path string, flag OpenFlag) (File, error) {
+	file, err := f.FS.Open(path, flag)
+	if err != nil || !strings.HasSuffix(path, "blocks.data") {
+		return file, err
+	}
+	return &watchedFile{file, f}, nil
+}
+
+func (f *watchedFS) count(bytes int64, waits int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now += bytes
+	f.most = max(f.most, f.now)
+	f.waits += waits
+	f.mostWaits = max(f.mostWaits, f.waits)
+	if waits > 0 {
+		f.retried++
+	}
+}
+
+func (f *watchedFile) ReadAt(b []byte, off int64) (int, error) {
+	f.fs.count(int64(len(b)), 1)
+	defer f.fs.count(-int64(len(b)), -1)
+	return f.File.ReadAt(b, off)
+}
+
+func (f *watchedFile) Batch(t *pageio.Batch, b []byte, off int64, done func(ok bool)) bool {
+	file, ok := f.File.(BatchFile)
+	if !ok || f.fs.alone {
+		return false
+	}
+	n := int64(len(b))
+	f.fs.count(n, 0)
+	ok = file.Batch(t, b, off, func(ok bool) {
+		f.fs.count(-n, 0)
+		done(ok && !f.fs.fail)
+	})
+	if !ok {
+		f.fs.count(-n, 0)
+	}
+	return ok
+}
+
+// TestStart wants many reads at once to bring what was written, however files are read, and
+// no more under way than may be.
+func TestStart(t *testing.T) {
+	for name, fs := range map[string]*watchedFS{
+		"together":           {FS: Dir(filepath.Join(t.TempDir(), "kv"))},
+		"together, and fail": {FS: Dir(filepath.Join(t.TempDir(), "kv")), fail: true},
+		"alone":              {FS: Dir(filepath.Join(t.TempDir(), "kv")), alone: true},
+		"in memory":          {FS: newMemFS()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, fs, Options{})
+			defer s.Close()
+			set, err := s.Set("u", wide)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const records = 12
+			var list []*Record
+			var data [][]byte
+			key := set.Root()
+			for i := range int32(records) {
+				tokens := []int32{i, i, i, i}
+				e := Entry{Set: set, Parent: key, Pos: 4 * int(i), Tokens: tokens, Data: contents(tokens, wide.BlockBytes())}
+				r, err := put(s, e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Unpin(r)
+				list, data, key = append(list, r), append(data, e.Data), key.Next(tokens)
+			}
+			var reads []Read
+			var all sync.WaitGroup
+			for i, r := range list {
+				at := int64(0)
+				for piece := Whole; piece < len(wide.Pieces); piece++ {
+					want, room := data[i], whole(wide.BlockBytes())
+					if piece != Whole {
+						want, room = data[i][at:at+wide.Pieces[piece]], pageio.Room(wide.Pieces[piece])
+						at += wide.Pieces[piece]
+					}
+					mem, free, err := pageio.NewMemory(room)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer free()
+					all.Add(1)
+					read := Read{Record: r, Piece: piece, Mem: mem}
+					read.Done = func(ok bool) {
+						go func() { // who is told must not wait
+							defer all.Done()
+							if got, err := read.Data(ok); err != nil || !bytes.Equal(got, want) {
+								t.Errorf("record %d, piece %d: other data (%v)", i, piece, err)
+							}
+						}()
+					}
+					reads = append(reads, read)
+				}
+			}
+			s.Start(reads[:7])
+			s.Start(reads[7:])
+			all.Wait()
+			if fs.most > MostUnderWay && !fs.fail {
+				t.Errorf("%d bytes under way", fs.most)
+			}
+			if fs.now != 0 || fs.fail && fs.retried != len(reads) || !fs.fail && fs.mostWaits > mostWaited {
+				t.Errorf("%d bytes still under way; %d reads tried again; %d at once were waited for", fs.now, fs.retried, fs.mostWaits)
+			}
+		})
+	}
+}
+
+// TestStartDamaged wants a changed byte to be an error of the read that has it alone.
+func TestStartDamaged(t *testing.T) {
+	fs := Dir(filepath.Join(t.TempDir(), "kv"))
+	s := open(t, fs, Options{})
+	defer s.Close()
+	x := textOf(1, 8)
+	set := setOf(t, s, "u")
+	x.write(t, set)
+	e := x.entries(set)[1]
+	r := set.Block(e.Parent, e.Pos, e.Tokens)
+	defer s.Unpin(r)
+	if _, err := r.t.data.WriteAt([]byte{^e.Data[1030]}, r.off()+1030); err != nil { // of piece 1
+		t.Fatal(err)
+	}
+	for piece := Whole; piece < len(small.Pieces); piece++ {
+		mem, free, err := pageio.NewMemory(pageio.Room(4096))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer free()
+		ended := make(chan bool)
+		read := Read{Record: r, Piece: piece, Mem: mem, Done: func(ok bool) { ended <- ok }}
+		s.Start([]Read{read})
+		if _, err := read.Data(<-ended); errors.Is(err, ErrDamaged) != (piece == 1 || piece == Whole) {
+			t.Errorf("piece %d: %v", piece, err)
+		}
+	}
+}
