@@ -201,6 +201,7 @@ func (r *Ring) submit() (failed []Read, err error) {
 	atomic.StoreUint32(r.sqTail, tail+uint32(n))
 	done := 0
 	for done < n && err == nil {
+		// This call does not wait, so the Go scheduler need not know of it.
 		taken, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(n-done), 0, 0, 0, 0)
 		switch {
 		case errno == 0:
@@ -210,13 +211,13 @@ func (r *Ring) submit() (failed []Read, err error) {
 			// The kernel looks at the tail in this call only.
 			atomic.StoreUint32(r.sqTail, tail+uint32(done))
 			failed = slices.Clone(r.waiting[done:n])
+			for i := done; i < n; i++ {
+				r.underWay[r.free[len(r.free)-1-i]] = Read{}
+			}
 		}
 	}
 	r.free = r.free[:len(r.free)-done]
-	clear(r.waiting[:n])
-	if r.waiting = r.waiting[n:]; len(r.waiting) == 0 {
-		r.waiting = nil
-	}
+	r.waiting = slices.Delete(r.waiting, 0, n)
 	return failed, err
 }
 
