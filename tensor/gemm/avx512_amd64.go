@@ -409,6 +409,21 @@ func avx512DotQuadsQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int
 //go:noescape
 func avx512DotQuadsQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
+// avx512DotQuadsQ5_0x1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ5_0x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ5_1x1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
 // avx512DotQuadsQ8_0x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
@@ -488,6 +503,21 @@ func avx512DotQuadsIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []i
 //
 //go:noescape
 func avx512DotQuadsIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsMXFP4x1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsMXFP4x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_0_ROCMFP4_FASTx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //

@@ -45742,7 +45742,7 @@ TEXT ·avx512DotQuadsQ4_0x1(SB), NOSPLIT, $0-144
 	KMOVW        DX, K3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
-	VMOVDQU32    codes18_2<>+0(SB), Z4
+	VMOVDQU32    codes18_2_0<>+0(SB), Z4
 	VMOVDQU32    halves18_0<>+0(SB), Z5
 	MOVQ         w_base+24(FP), DX
 	MOVQ         ahead+136(FP), R9
@@ -46334,71 +46334,71 @@ DATA affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+62
 DATA affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+63(SB)/1, $0x10
 GLOBL affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>(SB), RODATA|NOPTR, $64
 
-DATA codes18_2<>+0(SB)/1, $0x02
-DATA codes18_2<>+1(SB)/1, $0x03
-DATA codes18_2<>+2(SB)/1, $0x04
-DATA codes18_2<>+3(SB)/1, $0x05
-DATA codes18_2<>+4(SB)/1, $0x06
-DATA codes18_2<>+5(SB)/1, $0x07
-DATA codes18_2<>+6(SB)/1, $0x08
-DATA codes18_2<>+7(SB)/1, $0x09
-DATA codes18_2<>+8(SB)/1, $0x0a
-DATA codes18_2<>+9(SB)/1, $0x0b
-DATA codes18_2<>+10(SB)/1, $0x0c
-DATA codes18_2<>+11(SB)/1, $0x0d
-DATA codes18_2<>+12(SB)/1, $0x0e
-DATA codes18_2<>+13(SB)/1, $0x0f
-DATA codes18_2<>+14(SB)/1, $0x10
-DATA codes18_2<>+15(SB)/1, $0x11
-DATA codes18_2<>+16(SB)/1, $0x14
-DATA codes18_2<>+17(SB)/1, $0x15
-DATA codes18_2<>+18(SB)/1, $0x16
-DATA codes18_2<>+19(SB)/1, $0x17
-DATA codes18_2<>+20(SB)/1, $0x18
-DATA codes18_2<>+21(SB)/1, $0x19
-DATA codes18_2<>+22(SB)/1, $0x1a
-DATA codes18_2<>+23(SB)/1, $0x1b
-DATA codes18_2<>+24(SB)/1, $0x1c
-DATA codes18_2<>+25(SB)/1, $0x1d
-DATA codes18_2<>+26(SB)/1, $0x1e
-DATA codes18_2<>+27(SB)/1, $0x1f
-DATA codes18_2<>+28(SB)/1, $0x20
-DATA codes18_2<>+29(SB)/1, $0x21
-DATA codes18_2<>+30(SB)/1, $0x22
-DATA codes18_2<>+31(SB)/1, $0x23
-DATA codes18_2<>+32(SB)/1, $0x26
-DATA codes18_2<>+33(SB)/1, $0x27
-DATA codes18_2<>+34(SB)/1, $0x28
-DATA codes18_2<>+35(SB)/1, $0x29
-DATA codes18_2<>+36(SB)/1, $0x2a
-DATA codes18_2<>+37(SB)/1, $0x2b
-DATA codes18_2<>+38(SB)/1, $0x2c
-DATA codes18_2<>+39(SB)/1, $0x2d
-DATA codes18_2<>+40(SB)/1, $0x2e
-DATA codes18_2<>+41(SB)/1, $0x2f
-DATA codes18_2<>+42(SB)/1, $0x30
-DATA codes18_2<>+43(SB)/1, $0x31
-DATA codes18_2<>+44(SB)/1, $0x32
-DATA codes18_2<>+45(SB)/1, $0x33
-DATA codes18_2<>+46(SB)/1, $0x34
-DATA codes18_2<>+47(SB)/1, $0x35
-DATA codes18_2<>+48(SB)/1, $0x38
-DATA codes18_2<>+49(SB)/1, $0x39
-DATA codes18_2<>+50(SB)/1, $0x3a
-DATA codes18_2<>+51(SB)/1, $0x3b
-DATA codes18_2<>+52(SB)/1, $0x3c
-DATA codes18_2<>+53(SB)/1, $0x3d
-DATA codes18_2<>+54(SB)/1, $0x3e
-DATA codes18_2<>+55(SB)/1, $0x3f
-DATA codes18_2<>+56(SB)/1, $0x78
-DATA codes18_2<>+57(SB)/1, $0x79
-DATA codes18_2<>+58(SB)/1, $0x7a
-DATA codes18_2<>+59(SB)/1, $0x7b
-DATA codes18_2<>+60(SB)/1, $0x7c
-DATA codes18_2<>+61(SB)/1, $0x7d
-DATA codes18_2<>+62(SB)/1, $0x7e
-DATA codes18_2<>+63(SB)/1, $0x7f
-GLOBL codes18_2<>(SB), RODATA|NOPTR, $64
+DATA codes18_2_0<>+0(SB)/1, $0x02
+DATA codes18_2_0<>+1(SB)/1, $0x03
+DATA codes18_2_0<>+2(SB)/1, $0x04
+DATA codes18_2_0<>+3(SB)/1, $0x05
+DATA codes18_2_0<>+4(SB)/1, $0x06
+DATA codes18_2_0<>+5(SB)/1, $0x07
+DATA codes18_2_0<>+6(SB)/1, $0x08
+DATA codes18_2_0<>+7(SB)/1, $0x09
+DATA codes18_2_0<>+8(SB)/1, $0x0a
+DATA codes18_2_0<>+9(SB)/1, $0x0b
+DATA codes18_2_0<>+10(SB)/1, $0x0c
+DATA codes18_2_0<>+11(SB)/1, $0x0d
+DATA codes18_2_0<>+12(SB)/1, $0x0e
+DATA codes18_2_0<>+13(SB)/1, $0x0f
+DATA codes18_2_0<>+14(SB)/1, $0x10
+DATA codes18_2_0<>+15(SB)/1, $0x11
+DATA codes18_2_0<>+16(SB)/1, $0x14
+DATA codes18_2_0<>+17(SB)/1, $0x15
+DATA codes18_2_0<>+18(SB)/1, $0x16
+DATA codes18_2_0<>+19(SB)/1, $0x17
+DATA codes18_2_0<>+20(SB)/1, $0x18
+DATA codes18_2_0<>+21(SB)/1, $0x19
+DATA codes18_2_0<>+22(SB)/1, $0x1a
+DATA codes18_2_0<>+23(SB)/1, $0x1b
+DATA codes18_2_0<>+24(SB)/1, $0x1c
+DATA codes18_2_0<>+25(SB)/1, $0x1d
+DATA codes18_2_0<>+26(SB)/1, $0x1e
+DATA codes18_2_0<>+27(SB)/1, $0x1f
+DATA codes18_2_0<>+28(SB)/1, $0x20
+DATA codes18_2_0<>+29(SB)/1, $0x21
+DATA codes18_2_0<>+30(SB)/1, $0x22
+DATA codes18_2_0<>+31(SB)/1, $0x23
+DATA codes18_2_0<>+32(SB)/1, $0x26
+DATA codes18_2_0<>+33(SB)/1, $0x27
+DATA codes18_2_0<>+34(SB)/1, $0x28
+DATA codes18_2_0<>+35(SB)/1, $0x29
+DATA codes18_2_0<>+36(SB)/1, $0x2a
+DATA codes18_2_0<>+37(SB)/1, $0x2b
+DATA codes18_2_0<>+38(SB)/1, $0x2c
+DATA codes18_2_0<>+39(SB)/1, $0x2d
+DATA codes18_2_0<>+40(SB)/1, $0x2e
+DATA codes18_2_0<>+41(SB)/1, $0x2f
+DATA codes18_2_0<>+42(SB)/1, $0x30
+DATA codes18_2_0<>+43(SB)/1, $0x31
+DATA codes18_2_0<>+44(SB)/1, $0x32
+DATA codes18_2_0<>+45(SB)/1, $0x33
+DATA codes18_2_0<>+46(SB)/1, $0x34
+DATA codes18_2_0<>+47(SB)/1, $0x35
+DATA codes18_2_0<>+48(SB)/1, $0x38
+DATA codes18_2_0<>+49(SB)/1, $0x39
+DATA codes18_2_0<>+50(SB)/1, $0x3a
+DATA codes18_2_0<>+51(SB)/1, $0x3b
+DATA codes18_2_0<>+52(SB)/1, $0x3c
+DATA codes18_2_0<>+53(SB)/1, $0x3d
+DATA codes18_2_0<>+54(SB)/1, $0x3e
+DATA codes18_2_0<>+55(SB)/1, $0x3f
+DATA codes18_2_0<>+56(SB)/1, $0x78
+DATA codes18_2_0<>+57(SB)/1, $0x79
+DATA codes18_2_0<>+58(SB)/1, $0x7a
+DATA codes18_2_0<>+59(SB)/1, $0x7b
+DATA codes18_2_0<>+60(SB)/1, $0x7c
+DATA codes18_2_0<>+61(SB)/1, $0x7d
+DATA codes18_2_0<>+62(SB)/1, $0x7e
+DATA codes18_2_0<>+63(SB)/1, $0x7f
+GLOBL codes18_2_0<>(SB), RODATA|NOPTR, $64
 
 DATA halves18_0<>+0(SB)/1, $0x00
 DATA halves18_0<>+1(SB)/1, $0x01
@@ -46757,7 +46757,7 @@ TEXT ·avx512DotQuadsQ4_0x2(SB), NOSPLIT, $0-144
 	KMOVW        DX, K3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z3
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
-	VMOVDQU32    codes18_2<>+0(SB), Z5
+	VMOVDQU32    codes18_2_0<>+0(SB), Z5
 	VMOVDQU32    halves18_0<>+0(SB), Z6
 	MOVQ         w_base+24(FP), DX
 	MOVQ         ahead+136(FP), R9
@@ -47543,7 +47543,7 @@ TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-144
 	KMOVW        DX, K3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
-	VMOVDQU32    codes20_4<>+0(SB), Z4
+	VMOVDQU32    codes20_4_0<>+0(SB), Z4
 	VMOVDQU32    halves20_0<>+0(SB), Z5
 	VMOVDQU32    halves20_2<>+0(SB), Z6
 	MOVQ         w_base+24(FP), DX
@@ -48174,71 +48174,71 @@ block:
 	VZEROUPPER
 	RET
 
-DATA codes20_4<>+0(SB)/1, $0x04
-DATA codes20_4<>+1(SB)/1, $0x05
-DATA codes20_4<>+2(SB)/1, $0x06
-DATA codes20_4<>+3(SB)/1, $0x07
-DATA codes20_4<>+4(SB)/1, $0x08
-DATA codes20_4<>+5(SB)/1, $0x09
-DATA codes20_4<>+6(SB)/1, $0x0a
-DATA codes20_4<>+7(SB)/1, $0x0b
-DATA codes20_4<>+8(SB)/1, $0x0c
-DATA codes20_4<>+9(SB)/1, $0x0d
-DATA codes20_4<>+10(SB)/1, $0x0e
-DATA codes20_4<>+11(SB)/1, $0x0f
-DATA codes20_4<>+12(SB)/1, $0x10
-DATA codes20_4<>+13(SB)/1, $0x11
-DATA codes20_4<>+14(SB)/1, $0x12
-DATA codes20_4<>+15(SB)/1, $0x13
-DATA codes20_4<>+16(SB)/1, $0x18
-DATA codes20_4<>+17(SB)/1, $0x19
-DATA codes20_4<>+18(SB)/1, $0x1a
-DATA codes20_4<>+19(SB)/1, $0x1b
-DATA codes20_4<>+20(SB)/1, $0x1c
-DATA codes20_4<>+21(SB)/1, $0x1d
-DATA codes20_4<>+22(SB)/1, $0x1e
-DATA codes20_4<>+23(SB)/1, $0x1f
-DATA codes20_4<>+24(SB)/1, $0x20
-DATA codes20_4<>+25(SB)/1, $0x21
-DATA codes20_4<>+26(SB)/1, $0x22
-DATA codes20_4<>+27(SB)/1, $0x23
-DATA codes20_4<>+28(SB)/1, $0x24
-DATA codes20_4<>+29(SB)/1, $0x25
-DATA codes20_4<>+30(SB)/1, $0x26
-DATA codes20_4<>+31(SB)/1, $0x27
-DATA codes20_4<>+32(SB)/1, $0x2c
-DATA codes20_4<>+33(SB)/1, $0x2d
-DATA codes20_4<>+34(SB)/1, $0x2e
-DATA codes20_4<>+35(SB)/1, $0x2f
-DATA codes20_4<>+36(SB)/1, $0x30
-DATA codes20_4<>+37(SB)/1, $0x31
-DATA codes20_4<>+38(SB)/1, $0x32
-DATA codes20_4<>+39(SB)/1, $0x33
-DATA codes20_4<>+40(SB)/1, $0x34
-DATA codes20_4<>+41(SB)/1, $0x35
-DATA codes20_4<>+42(SB)/1, $0x36
-DATA codes20_4<>+43(SB)/1, $0x37
-DATA codes20_4<>+44(SB)/1, $0x38
-DATA codes20_4<>+45(SB)/1, $0x39
-DATA codes20_4<>+46(SB)/1, $0x3a
-DATA codes20_4<>+47(SB)/1, $0x3b
-DATA codes20_4<>+48(SB)/1, $0x70
-DATA codes20_4<>+49(SB)/1, $0x71
-DATA codes20_4<>+50(SB)/1, $0x72
-DATA codes20_4<>+51(SB)/1, $0x73
-DATA codes20_4<>+52(SB)/1, $0x74
-DATA codes20_4<>+53(SB)/1, $0x75
-DATA codes20_4<>+54(SB)/1, $0x76
-DATA codes20_4<>+55(SB)/1, $0x77
-DATA codes20_4<>+56(SB)/1, $0x78
-DATA codes20_4<>+57(SB)/1, $0x79
-DATA codes20_4<>+58(SB)/1, $0x7a
-DATA codes20_4<>+59(SB)/1, $0x7b
-DATA codes20_4<>+60(SB)/1, $0x7c
-DATA codes20_4<>+61(SB)/1, $0x7d
-DATA codes20_4<>+62(SB)/1, $0x7e
-DATA codes20_4<>+63(SB)/1, $0x7f
-GLOBL codes20_4<>(SB), RODATA|NOPTR, $64
+DATA codes20_4_0<>+0(SB)/1, $0x04
+DATA codes20_4_0<>+1(SB)/1, $0x05
+DATA codes20_4_0<>+2(SB)/1, $0x06
+DATA codes20_4_0<>+3(SB)/1, $0x07
+DATA codes20_4_0<>+4(SB)/1, $0x08
+DATA codes20_4_0<>+5(SB)/1, $0x09
+DATA codes20_4_0<>+6(SB)/1, $0x0a
+DATA codes20_4_0<>+7(SB)/1, $0x0b
+DATA codes20_4_0<>+8(SB)/1, $0x0c
+DATA codes20_4_0<>+9(SB)/1, $0x0d
+DATA codes20_4_0<>+10(SB)/1, $0x0e
+DATA codes20_4_0<>+11(SB)/1, $0x0f
+DATA codes20_4_0<>+12(SB)/1, $0x10
+DATA codes20_4_0<>+13(SB)/1, $0x11
+DATA codes20_4_0<>+14(SB)/1, $0x12
+DATA codes20_4_0<>+15(SB)/1, $0x13
+DATA codes20_4_0<>+16(SB)/1, $0x18
+DATA codes20_4_0<>+17(SB)/1, $0x19
+DATA codes20_4_0<>+18(SB)/1, $0x1a
+DATA codes20_4_0<>+19(SB)/1, $0x1b
+DATA codes20_4_0<>+20(SB)/1, $0x1c
+DATA codes20_4_0<>+21(SB)/1, $0x1d
+DATA codes20_4_0<>+22(SB)/1, $0x1e
+DATA codes20_4_0<>+23(SB)/1, $0x1f
+DATA codes20_4_0<>+24(SB)/1, $0x20
+DATA codes20_4_0<>+25(SB)/1, $0x21
+DATA codes20_4_0<>+26(SB)/1, $0x22
+DATA codes20_4_0<>+27(SB)/1, $0x23
+DATA codes20_4_0<>+28(SB)/1, $0x24
+DATA codes20_4_0<>+29(SB)/1, $0x25
+DATA codes20_4_0<>+30(SB)/1, $0x26
+DATA codes20_4_0<>+31(SB)/1, $0x27
+DATA codes20_4_0<>+32(SB)/1, $0x2c
+DATA codes20_4_0<>+33(SB)/1, $0x2d
+DATA codes20_4_0<>+34(SB)/1, $0x2e
+DATA codes20_4_0<>+35(SB)/1, $0x2f
+DATA codes20_4_0<>+36(SB)/1, $0x30
+DATA codes20_4_0<>+37(SB)/1, $0x31
+DATA codes20_4_0<>+38(SB)/1, $0x32
+DATA codes20_4_0<>+39(SB)/1, $0x33
+DATA codes20_4_0<>+40(SB)/1, $0x34
+DATA codes20_4_0<>+41(SB)/1, $0x35
+DATA codes20_4_0<>+42(SB)/1, $0x36
+DATA codes20_4_0<>+43(SB)/1, $0x37
+DATA codes20_4_0<>+44(SB)/1, $0x38
+DATA codes20_4_0<>+45(SB)/1, $0x39
+DATA codes20_4_0<>+46(SB)/1, $0x3a
+DATA codes20_4_0<>+47(SB)/1, $0x3b
+DATA codes20_4_0<>+48(SB)/1, $0x70
+DATA codes20_4_0<>+49(SB)/1, $0x71
+DATA codes20_4_0<>+50(SB)/1, $0x72
+DATA codes20_4_0<>+51(SB)/1, $0x73
+DATA codes20_4_0<>+52(SB)/1, $0x74
+DATA codes20_4_0<>+53(SB)/1, $0x75
+DATA codes20_4_0<>+54(SB)/1, $0x76
+DATA codes20_4_0<>+55(SB)/1, $0x77
+DATA codes20_4_0<>+56(SB)/1, $0x78
+DATA codes20_4_0<>+57(SB)/1, $0x79
+DATA codes20_4_0<>+58(SB)/1, $0x7a
+DATA codes20_4_0<>+59(SB)/1, $0x7b
+DATA codes20_4_0<>+60(SB)/1, $0x7c
+DATA codes20_4_0<>+61(SB)/1, $0x7d
+DATA codes20_4_0<>+62(SB)/1, $0x7e
+DATA codes20_4_0<>+63(SB)/1, $0x7f
+GLOBL codes20_4_0<>(SB), RODATA|NOPTR, $64
 
 DATA halves20_0<>+0(SB)/1, $0x00
 DATA halves20_0<>+1(SB)/1, $0x01
@@ -48389,7 +48389,7 @@ TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-144
 	KMOVW        DX, K3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z3
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
-	VMOVDQU32    codes20_4<>+0(SB), Z5
+	VMOVDQU32    codes20_4_0<>+0(SB), Z5
 	VMOVDQU32    halves20_0<>+0(SB), Z6
 	VMOVDQU32    halves20_2<>+0(SB), Z7
 	MOVQ         w_base+24(FP), DX
@@ -49272,6 +49272,3426 @@ block:
 	VZEROUPPER
 	RET
 
+// func avx512DotQuadsQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ5_0x1(SB), NOSPLIT, $0-144
+	MOVQ            tile_base+0(FP), AX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPXORD          Z1, Z1, Z1
+	MOVL            $0x000000f0, DX
+	KMOVW           DX, K1
+	MOVL            $0x00000f00, DX
+	KMOVW           DX, K2
+	MOVL            $0x0000f000, DX
+	KMOVW           DX, K3
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
+	VBROADCASTI32X4 bits<>+0(SB), Z4
+	VMOVDQU32       codes22_6_0<>+0(SB), Z5
+	VMOVDQU32       codes22_6_1<>+0(SB), Z6
+	VMOVDQU32       halves22_0<>+0(SB), Z7
+	MOVQ            w_base+24(FP), BX
+	MOVQ            $0x00000003, SI
+	MOVQ            blocks+128(FP), DX
+	CMPQ            DX, SI
+	CMOVQLT         DX, SI
+	IMUL3Q          $0x000000b0, SI, SI
+	LEAQ            (BX)(SI*1), R9
+	LEAQ            (R9)(AX*4), R10
+	LEAQ            (R10)(AX*4), R11
+	LEAQ            (R11)(AX*4), R12
+	CMPQ            DX, $0x03
+	JGE             long
+	MOVQ            blocks+128(FP), DX
+	IMUL3Q          $0x000000b0, DX, DX
+	NEGQ            DX
+	ADDQ            ahead+136(FP), DX
+	ADDQ            DX, R9
+	ADDQ            DX, R10
+	ADDQ            DX, R11
+	ADDQ            DX, R12
+
+long:
+	MOVQ x_base+56(FP), DX
+	MOVQ xAt_base+80(FP), BX
+	MOVQ (BX), R13
+	ADDQ DX, R13
+	MOVQ w_base+24(FP), DX
+	MOVQ DX, BX
+	LEAQ (BX)(AX*4), SI
+	LEAQ (SI)(AX*4), DI
+	LEAQ (DI)(AX*4), R8
+	MOVQ blocks+128(FP), DX
+
+block:
+	CMPQ   DX, $0x03
+	JNE    within
+	MOVQ   blocks+128(FP), R14
+	IMUL3Q $0x000000b0, R14, R14
+	NEGQ   R14
+	ADDQ   ahead+136(FP), R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
+
+within:
+	VBROADCASTI32X4 (R13), Z8
+	VBROADCASTI32X4 40(R13), K1, Z8
+	VBROADCASTI32X4 80(R13), K2, Z8
+	VBROADCASTI32X4 120(R13), K3, Z8
+	VBROADCASTI32X4 16(R13), Z9
+	VBROADCASTI32X4 56(R13), K1, Z9
+	VBROADCASTI32X4 96(R13), K2, Z9
+	VBROADCASTI32X4 136(R13), K3, Z9
+	PREFETCHT0      (R9)
+	VMOVDQU32       (BX), Z10
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        24(BX), Z7, Z11
+	VMOVDQA64       Z0, Z12
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z11, K4, Z12
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        24(BX), Z5, Z11
+	VPERMT2B        24(BX), Z6, Z10
+	VPANDD          Z2, Z11, Z13
+	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
+	VPSRLW          $0x01, Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z8, Z13, Z10
+	VPDPBUSD        Z9, Z11, Z10
+	PREFETCHT0      (R9)(AX*1)
+	VMOVDQU32       (BX)(AX*1), Z11
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        24(BX)(AX*1), Z7, Z13
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z13, K4, Z12
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        24(BX)(AX*1), Z5, Z13
+	VPERMT2B        24(BX)(AX*1), Z6, Z11
+	VPANDD          Z2, Z13, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z13
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z14, Z11
+	VPDPBUSD        Z9, Z13, Z11
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z13
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        24(BX)(AX*2), Z7, Z14
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z14, K4, Z12
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        24(BX)(AX*2), Z5, Z14
+	VPERMT2B        24(BX)(AX*2), Z6, Z13
+	VPANDD          Z2, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z14
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z8, Z15, Z13
+	VPDPBUSD        Z9, Z14, Z13
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z14
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        24(BX)(CX*1), Z7, Z15
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z15, K4, Z12
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        24(BX)(CX*1), Z5, Z15
+	VPERMT2B        24(BX)(CX*1), Z6, Z14
+	VPANDD          Z2, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
+	VPSRLW          $0x01, Z14, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z15
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z8, Z16, Z14
+	VPDPBUSD        Z9, Z15, Z14
+	VPUNPCKLDQ      Z11, Z10, Z15
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z10
+	VPUNPCKHDQ      Z14, Z13, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKHQDQ     Z10, Z15, Z11
+	VPUNPCKLQDQ     Z10, Z15, Z15
+	VPADDD          Z11, Z15, Z15
+	PREFETCHT0      (R10)
+	VMOVDQU32       (SI), Z10
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        24(SI), Z7, Z11
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z11, K4, Z12
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        24(SI), Z5, Z11
+	VPERMT2B        24(SI), Z6, Z10
+	VPANDD          Z2, Z11, Z13
+	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
+	VPSRLW          $0x01, Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z8, Z13, Z10
+	VPDPBUSD        Z9, Z11, Z10
+	PREFETCHT0      (R10)(AX*1)
+	VMOVDQU32       (SI)(AX*1), Z11
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        24(SI)(AX*1), Z7, Z13
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z13, K4, Z12
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        24(SI)(AX*1), Z5, Z13
+	VPERMT2B        24(SI)(AX*1), Z6, Z11
+	VPANDD          Z2, Z13, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z13
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z14, Z11
+	VPDPBUSD        Z9, Z13, Z11
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z13
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        24(SI)(AX*2), Z7, Z14
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z14, K4, Z12
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        24(SI)(AX*2), Z5, Z14
+	VPERMT2B        24(SI)(AX*2), Z6, Z13
+	VPANDD          Z2, Z14, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z8, Z16, Z13
+	VPDPBUSD        Z9, Z14, Z13
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z14
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        24(SI)(CX*1), Z7, Z16
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z16, K4, Z12
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        24(SI)(CX*1), Z5, Z16
+	VPERMT2B        24(SI)(CX*1), Z6, Z14
+	VPANDD          Z2, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
+	VPSRLW          $0x01, Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z8, Z17, Z14
+	VPDPBUSD        Z9, Z16, Z14
+	VPUNPCKLDQ      Z11, Z10, Z16
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z16, Z16
+	VPUNPCKLDQ      Z14, Z13, Z10
+	VPUNPCKHDQ      Z14, Z13, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKHQDQ     Z10, Z16, Z11
+	VPUNPCKLQDQ     Z10, Z16, Z16
+	VPADDD          Z11, Z16, Z16
+	PREFETCHT0      (R11)
+	VMOVDQU32       (DI), Z10
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        24(DI), Z7, Z11
+	VMOVDQA64       Z0, Z13
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        24(DI), Z5, Z11
+	VPERMT2B        24(DI), Z6, Z10
+	VPANDD          Z2, Z11, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
+	VPSRLW          $0x01, Z10, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z9, Z11, Z10
+	PREFETCHT0      (R11)(AX*1)
+	VMOVDQU32       (DI)(AX*1), Z11
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        24(DI)(AX*1), Z7, Z14
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        24(DI)(AX*1), Z5, Z14
+	VPERMT2B        24(DI)(AX*1), Z6, Z11
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z14
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z17, Z11
+	VPDPBUSD        Z9, Z14, Z11
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z14
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        24(DI)(AX*2), Z7, Z17
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z17, K4, Z13
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        24(DI)(AX*2), Z5, Z17
+	VPERMT2B        24(DI)(AX*2), Z6, Z14
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
+	VPSRLW          $0x01, Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z8, Z18, Z14
+	VPDPBUSD        Z9, Z17, Z14
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z17
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        24(DI)(CX*1), Z7, Z18
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z18, K4, Z13
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        24(DI)(CX*1), Z5, Z18
+	VPERMT2B        24(DI)(CX*1), Z6, Z17
+	VPANDD          Z2, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
+	VPSRLW          $0x01, Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z8, Z19, Z17
+	VPDPBUSD        Z9, Z18, Z17
+	VPUNPCKLDQ      Z11, Z10, Z18
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z18, Z18
+	VPUNPCKLDQ      Z17, Z14, Z10
+	VPUNPCKHDQ      Z17, Z14, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKHQDQ     Z10, Z18, Z11
+	VPUNPCKLQDQ     Z10, Z18, Z18
+	VPADDD          Z11, Z18, Z18
+	PREFETCHT0      (R12)
+	VMOVDQU32       (R8), Z10
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        24(R8), Z7, Z11
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        24(R8), Z5, Z11
+	VPERMT2B        24(R8), Z6, Z10
+	VPANDD          Z2, Z11, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
+	VPSRLW          $0x01, Z10, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z9, Z11, Z10
+	PREFETCHT0      (R12)(AX*1)
+	VMOVDQU32       (R8)(AX*1), Z11
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        24(R8)(AX*1), Z7, Z14
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        24(R8)(AX*1), Z5, Z14
+	VPERMT2B        24(R8)(AX*1), Z6, Z11
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z14
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z17, Z11
+	VPDPBUSD        Z9, Z14, Z11
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z14
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        24(R8)(AX*2), Z7, Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z17, K4, Z13
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        24(R8)(AX*2), Z5, Z17
+	VPERMT2B        24(R8)(AX*2), Z6, Z14
+	VPANDD          Z2, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
+	VPSRLW          $0x01, Z14, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z8, Z19, Z14
+	VPDPBUSD        Z9, Z17, Z14
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        24(R8)(CX*1), Z7, Z19
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z19, K4, Z13
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        24(R8)(CX*1), Z5, Z19
+	VPERMT2B        24(R8)(CX*1), Z6, Z17
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
+	VPSRLW          $0x01, Z17, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z8, Z20, Z17
+	VPDPBUSD        Z9, Z19, Z17
+	VPUNPCKLDQ      Z11, Z10, Z8
+	VPUNPCKHDQ      Z11, Z10, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z17, Z14, Z9
+	VPUNPCKHDQ      Z17, Z14, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VSHUFI32X4      $0x44, Z16, Z15, Z9
+	VSHUFI32X4      $0x44, Z8, Z18, Z10
+	VSHUFI32X4      $0xee, Z16, Z15, Z11
+	VSHUFI32X4      $0xee, Z8, Z18, Z14
+	VSHUFI32X4      $0x88, Z10, Z9, Z8
+	VSHUFI32X4      $0xdd, Z10, Z9, Z9
+	VSHUFI32X4      $0x88, Z14, Z11, Z10
+	VSHUFI32X4      $0xdd, Z14, Z11, Z11
+	VMOVDQU32       quarter0<>+0(SB), Z14
+	VPERMI2Q        Z13, Z12, Z14
+	VCVTPH2PS       Y14, Z14
+	VPADDD.BCST     36(R13), Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VBROADCASTSS    32(R13), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z8, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z8
+	VPERMI2Q        Z13, Z12, Z8
+	VCVTPH2PS       Y8, Z8
+	VPADDD.BCST     76(R13), Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTSS    72(R13), Z14
+	VMULPS          Z8, Z14, Z14
+	VFMADD231PS     Z14, Z9, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z8
+	VPERMI2Q        Z13, Z12, Z8
+	VCVTPH2PS       Y8, Z8
+	VPADDD.BCST     116(R13), Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    112(R13), Z9
+	VMULPS          Z8, Z9, Z9
+	VFMADD231PS     Z9, Z10, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z8
+	VPERMI2Q        Z13, Z12, Z8
+	VCVTPH2PS       Y8, Z8
+	VPADDD.BCST     156(R13), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    152(R13), Z9
+	VMULPS          Z8, Z9, Z9
+	VFMADD231PS     Z9, Z11, Z1
+	VBROADCASTI32X4 160(R13), Z8
+	VBROADCASTI32X4 200(R13), K1, Z8
+	VBROADCASTI32X4 240(R13), K2, Z8
+	VBROADCASTI32X4 280(R13), K3, Z8
+	VBROADCASTI32X4 176(R13), Z9
+	VBROADCASTI32X4 216(R13), K1, Z9
+	VBROADCASTI32X4 256(R13), K2, Z9
+	VBROADCASTI32X4 296(R13), K3, Z9
+	PREFETCHT0      64(R9)
+	PREFETCHT0      128(R9)
+	VMOVDQU32       88(BX), Z10
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        112(BX), Z7, Z11
+	VMOVDQA64       Z0, Z12
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z11, K4, Z12
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        112(BX), Z5, Z11
+	VPERMT2B        112(BX), Z6, Z10
+	VPANDD          Z2, Z11, Z13
+	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
+	VPSRLW          $0x01, Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z8, Z13, Z10
+	VPDPBUSD        Z9, Z11, Z10
+	PREFETCHT0      64(R9)(AX*1)
+	PREFETCHT0      128(R9)(AX*1)
+	VMOVDQU32       88(BX)(AX*1), Z11
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        112(BX)(AX*1), Z7, Z13
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z13, K4, Z12
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        112(BX)(AX*1), Z5, Z13
+	VPERMT2B        112(BX)(AX*1), Z6, Z11
+	VPANDD          Z2, Z13, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z13
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z14, Z11
+	VPDPBUSD        Z9, Z13, Z11
+	PREFETCHT0      64(R9)(AX*2)
+	PREFETCHT0      128(R9)(AX*2)
+	VMOVDQU32       88(BX)(AX*2), Z13
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        112(BX)(AX*2), Z7, Z14
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z14, K4, Z12
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        112(BX)(AX*2), Z5, Z14
+	VPERMT2B        112(BX)(AX*2), Z6, Z13
+	VPANDD          Z2, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z14
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z8, Z15, Z13
+	VPDPBUSD        Z9, Z14, Z13
+	PREFETCHT0      64(R9)(CX*1)
+	PREFETCHT0      128(R9)(CX*1)
+	VMOVDQU32       88(BX)(CX*1), Z14
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        112(BX)(CX*1), Z7, Z15
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z15, K4, Z12
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        112(BX)(CX*1), Z5, Z15
+	VPERMT2B        112(BX)(CX*1), Z6, Z14
+	VPANDD          Z2, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
+	VPSRLW          $0x01, Z14, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z15
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z8, Z16, Z14
+	VPDPBUSD        Z9, Z15, Z14
+	VPUNPCKLDQ      Z11, Z10, Z15
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z10
+	VPUNPCKHDQ      Z14, Z13, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKHQDQ     Z10, Z15, Z11
+	VPUNPCKLQDQ     Z10, Z15, Z15
+	VPADDD          Z11, Z15, Z15
+	PREFETCHT0      64(R10)
+	PREFETCHT0      128(R10)
+	VMOVDQU32       88(SI), Z10
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        112(SI), Z7, Z11
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z11, K4, Z12
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        112(SI), Z5, Z11
+	VPERMT2B        112(SI), Z6, Z10
+	VPANDD          Z2, Z11, Z13
+	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
+	VPSRLW          $0x01, Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z8, Z13, Z10
+	VPDPBUSD        Z9, Z11, Z10
+	PREFETCHT0      64(R10)(AX*1)
+	PREFETCHT0      128(R10)(AX*1)
+	VMOVDQU32       88(SI)(AX*1), Z11
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        112(SI)(AX*1), Z7, Z13
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z13, K4, Z12
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        112(SI)(AX*1), Z5, Z13
+	VPERMT2B        112(SI)(AX*1), Z6, Z11
+	VPANDD          Z2, Z13, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z13
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z14, Z11
+	VPDPBUSD        Z9, Z13, Z11
+	PREFETCHT0      64(R10)(AX*2)
+	PREFETCHT0      128(R10)(AX*2)
+	VMOVDQU32       88(SI)(AX*2), Z13
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        112(SI)(AX*2), Z7, Z14
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z14, K4, Z12
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        112(SI)(AX*2), Z5, Z14
+	VPERMT2B        112(SI)(AX*2), Z6, Z13
+	VPANDD          Z2, Z14, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z8, Z16, Z13
+	VPDPBUSD        Z9, Z14, Z13
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       88(SI)(CX*1), Z14
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        112(SI)(CX*1), Z7, Z16
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z16, K4, Z12
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        112(SI)(CX*1), Z5, Z16
+	VPERMT2B        112(SI)(CX*1), Z6, Z14
+	VPANDD          Z2, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
+	VPSRLW          $0x01, Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z8, Z17, Z14
+	VPDPBUSD        Z9, Z16, Z14
+	VPUNPCKLDQ      Z11, Z10, Z16
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z16, Z16
+	VPUNPCKLDQ      Z14, Z13, Z10
+	VPUNPCKHDQ      Z14, Z13, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKHQDQ     Z10, Z16, Z11
+	VPUNPCKLQDQ     Z10, Z16, Z16
+	VPADDD          Z11, Z16, Z16
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	VMOVDQU32       88(DI), Z10
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        112(DI), Z7, Z11
+	VMOVDQA64       Z0, Z13
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        112(DI), Z5, Z11
+	VPERMT2B        112(DI), Z6, Z10
+	VPANDD          Z2, Z11, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
+	VPSRLW          $0x01, Z10, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z9, Z11, Z10
+	PREFETCHT0      64(R11)(AX*1)
+	PREFETCHT0      128(R11)(AX*1)
+	VMOVDQU32       88(DI)(AX*1), Z11
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        112(DI)(AX*1), Z7, Z14
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        112(DI)(AX*1), Z5, Z14
+	VPERMT2B        112(DI)(AX*1), Z6, Z11
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z14
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z17, Z11
+	VPDPBUSD        Z9, Z14, Z11
+	PREFETCHT0      64(R11)(AX*2)
+	PREFETCHT0      128(R11)(AX*2)
+	VMOVDQU32       88(DI)(AX*2), Z14
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        112(DI)(AX*2), Z7, Z17
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z17, K4, Z13
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        112(DI)(AX*2), Z5, Z17
+	VPERMT2B        112(DI)(AX*2), Z6, Z14
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
+	VPSRLW          $0x01, Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z8, Z18, Z14
+	VPDPBUSD        Z9, Z17, Z14
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       88(DI)(CX*1), Z17
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        112(DI)(CX*1), Z7, Z18
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z18, K4, Z13
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        112(DI)(CX*1), Z5, Z18
+	VPERMT2B        112(DI)(CX*1), Z6, Z17
+	VPANDD          Z2, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
+	VPSRLW          $0x01, Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z8, Z19, Z17
+	VPDPBUSD        Z9, Z18, Z17
+	VPUNPCKLDQ      Z11, Z10, Z18
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z18, Z18
+	VPUNPCKLDQ      Z17, Z14, Z10
+	VPUNPCKHDQ      Z17, Z14, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKHQDQ     Z10, Z18, Z11
+	VPUNPCKLQDQ     Z10, Z18, Z18
+	VPADDD          Z11, Z18, Z18
+	PREFETCHT0      64(R12)
+	PREFETCHT0      128(R12)
+	VMOVDQU32       88(R8), Z10
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        112(R8), Z7, Z11
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        112(R8), Z5, Z11
+	VPERMT2B        112(R8), Z6, Z10
+	VPANDD          Z2, Z11, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
+	VPSRLW          $0x01, Z10, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z9, Z11, Z10
+	PREFETCHT0      64(R12)(AX*1)
+	PREFETCHT0      128(R12)(AX*1)
+	VMOVDQU32       88(R8)(AX*1), Z11
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        112(R8)(AX*1), Z7, Z14
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        112(R8)(AX*1), Z5, Z14
+	VPERMT2B        112(R8)(AX*1), Z6, Z11
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z14
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z17, Z11
+	VPDPBUSD        Z9, Z14, Z11
+	PREFETCHT0      64(R12)(AX*2)
+	PREFETCHT0      128(R12)(AX*2)
+	VMOVDQU32       88(R8)(AX*2), Z14
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        112(R8)(AX*2), Z7, Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z17, K4, Z13
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        112(R8)(AX*2), Z5, Z17
+	VPERMT2B        112(R8)(AX*2), Z6, Z14
+	VPANDD          Z2, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
+	VPSRLW          $0x01, Z14, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z8, Z19, Z14
+	VPDPBUSD        Z9, Z17, Z14
+	PREFETCHT0      64(R12)(CX*1)
+	PREFETCHT0      128(R12)(CX*1)
+	VMOVDQU32       88(R8)(CX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        112(R8)(CX*1), Z7, Z19
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z19, K4, Z13
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        112(R8)(CX*1), Z5, Z19
+	VPERMT2B        112(R8)(CX*1), Z6, Z17
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
+	VPSRLW          $0x01, Z17, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z8, Z20, Z17
+	VPDPBUSD        Z9, Z19, Z17
+	VPUNPCKLDQ      Z11, Z10, Z8
+	VPUNPCKHDQ      Z11, Z10, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLDQ      Z17, Z14, Z9
+	VPUNPCKHDQ      Z17, Z14, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKHQDQ     Z9, Z8, Z10
+	VPUNPCKLQDQ     Z9, Z8, Z8
+	VPADDD          Z10, Z8, Z8
+	VSHUFI32X4      $0x44, Z16, Z15, Z9
+	VSHUFI32X4      $0x44, Z8, Z18, Z10
+	VSHUFI32X4      $0xee, Z16, Z15, Z11
+	VSHUFI32X4      $0xee, Z8, Z18, Z14
+	VSHUFI32X4      $0x88, Z10, Z9, Z8
+	VSHUFI32X4      $0xdd, Z10, Z9, Z9
+	VSHUFI32X4      $0x88, Z14, Z11, Z10
+	VSHUFI32X4      $0xdd, Z14, Z11, Z11
+	VMOVDQU32       quarter0<>+0(SB), Z14
+	VPERMI2Q        Z13, Z12, Z14
+	VCVTPH2PS       Y14, Z14
+	VPADDD.BCST     196(R13), Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VBROADCASTSS    192(R13), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z8, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z8
+	VPERMI2Q        Z13, Z12, Z8
+	VCVTPH2PS       Y8, Z8
+	VPADDD.BCST     236(R13), Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTSS    232(R13), Z14
+	VMULPS          Z8, Z14, Z14
+	VFMADD231PS     Z14, Z9, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z8
+	VPERMI2Q        Z13, Z12, Z8
+	VCVTPH2PS       Y8, Z8
+	VPADDD.BCST     276(R13), Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    272(R13), Z9
+	VMULPS          Z8, Z9, Z9
+	VFMADD231PS     Z9, Z10, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z8
+	VPERMI2Q        Z13, Z12, Z8
+	VCVTPH2PS       Y8, Z8
+	VPADDD.BCST     316(R13), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    312(R13), Z9
+	VMULPS          Z8, Z9, Z9
+	VFMADD231PS     Z9, Z11, Z1
+	ADDQ            $0x00000140, R13
+	ADDQ            $0x000000b0, R9
+	ADDQ            $0x000000b0, R10
+	ADDQ            $0x000000b0, R11
+	ADDQ            $0x000000b0, R12
+	ADDQ            $0x000000b0, BX
+	ADDQ            $0x000000b0, SI
+	ADDQ            $0x000000b0, DI
+	ADDQ            $0x000000b0, R8
+	DECQ            DX
+	JNZ             block
+	MOVQ            dst_base+104(FP), AX
+	VMOVUPS         Z1, (AX)
+	VZEROUPPER
+	RET
+
+DATA fifthBits<>+0(SB)/8, $0x1010101010101010
+DATA fifthBits<>+8(SB)/8, $0x1010101010101010
+DATA fifthBits<>+16(SB)/8, $0x1010101010101010
+DATA fifthBits<>+24(SB)/8, $0x1010101010101010
+DATA fifthBits<>+32(SB)/8, $0x1010101010101010
+DATA fifthBits<>+40(SB)/8, $0x1010101010101010
+DATA fifthBits<>+48(SB)/8, $0x1010101010101010
+DATA fifthBits<>+56(SB)/8, $0x1010101010101010
+GLOBL fifthBits<>(SB), RODATA|NOPTR, $64
+
+DATA codes22_6_0<>+0(SB)/1, $0x06
+DATA codes22_6_0<>+1(SB)/1, $0x07
+DATA codes22_6_0<>+2(SB)/1, $0x08
+DATA codes22_6_0<>+3(SB)/1, $0x09
+DATA codes22_6_0<>+4(SB)/1, $0x0a
+DATA codes22_6_0<>+5(SB)/1, $0x0b
+DATA codes22_6_0<>+6(SB)/1, $0x0c
+DATA codes22_6_0<>+7(SB)/1, $0x0d
+DATA codes22_6_0<>+8(SB)/1, $0x0e
+DATA codes22_6_0<>+9(SB)/1, $0x0f
+DATA codes22_6_0<>+10(SB)/1, $0x10
+DATA codes22_6_0<>+11(SB)/1, $0x11
+DATA codes22_6_0<>+12(SB)/1, $0x12
+DATA codes22_6_0<>+13(SB)/1, $0x13
+DATA codes22_6_0<>+14(SB)/1, $0x14
+DATA codes22_6_0<>+15(SB)/1, $0x15
+DATA codes22_6_0<>+16(SB)/1, $0x1c
+DATA codes22_6_0<>+17(SB)/1, $0x1d
+DATA codes22_6_0<>+18(SB)/1, $0x1e
+DATA codes22_6_0<>+19(SB)/1, $0x1f
+DATA codes22_6_0<>+20(SB)/1, $0x20
+DATA codes22_6_0<>+21(SB)/1, $0x21
+DATA codes22_6_0<>+22(SB)/1, $0x22
+DATA codes22_6_0<>+23(SB)/1, $0x23
+DATA codes22_6_0<>+24(SB)/1, $0x24
+DATA codes22_6_0<>+25(SB)/1, $0x25
+DATA codes22_6_0<>+26(SB)/1, $0x26
+DATA codes22_6_0<>+27(SB)/1, $0x27
+DATA codes22_6_0<>+28(SB)/1, $0x28
+DATA codes22_6_0<>+29(SB)/1, $0x29
+DATA codes22_6_0<>+30(SB)/1, $0x2a
+DATA codes22_6_0<>+31(SB)/1, $0x2b
+DATA codes22_6_0<>+32(SB)/1, $0x32
+DATA codes22_6_0<>+33(SB)/1, $0x33
+DATA codes22_6_0<>+34(SB)/1, $0x34
+DATA codes22_6_0<>+35(SB)/1, $0x35
+DATA codes22_6_0<>+36(SB)/1, $0x36
+DATA codes22_6_0<>+37(SB)/1, $0x37
+DATA codes22_6_0<>+38(SB)/1, $0x38
+DATA codes22_6_0<>+39(SB)/1, $0x39
+DATA codes22_6_0<>+40(SB)/1, $0x3a
+DATA codes22_6_0<>+41(SB)/1, $0x3b
+DATA codes22_6_0<>+42(SB)/1, $0x3c
+DATA codes22_6_0<>+43(SB)/1, $0x3d
+DATA codes22_6_0<>+44(SB)/1, $0x3e
+DATA codes22_6_0<>+45(SB)/1, $0x3f
+DATA codes22_6_0<>+46(SB)/1, $0x68
+DATA codes22_6_0<>+47(SB)/1, $0x69
+DATA codes22_6_0<>+48(SB)/1, $0x70
+DATA codes22_6_0<>+49(SB)/1, $0x71
+DATA codes22_6_0<>+50(SB)/1, $0x72
+DATA codes22_6_0<>+51(SB)/1, $0x73
+DATA codes22_6_0<>+52(SB)/1, $0x74
+DATA codes22_6_0<>+53(SB)/1, $0x75
+DATA codes22_6_0<>+54(SB)/1, $0x76
+DATA codes22_6_0<>+55(SB)/1, $0x77
+DATA codes22_6_0<>+56(SB)/1, $0x78
+DATA codes22_6_0<>+57(SB)/1, $0x79
+DATA codes22_6_0<>+58(SB)/1, $0x7a
+DATA codes22_6_0<>+59(SB)/1, $0x7b
+DATA codes22_6_0<>+60(SB)/1, $0x7c
+DATA codes22_6_0<>+61(SB)/1, $0x7d
+DATA codes22_6_0<>+62(SB)/1, $0x7e
+DATA codes22_6_0<>+63(SB)/1, $0x7f
+GLOBL codes22_6_0<>(SB), RODATA|NOPTR, $64
+
+DATA codes22_6_1<>+0(SB)/1, $0x02
+DATA codes22_6_1<>+1(SB)/1, $0x02
+DATA codes22_6_1<>+2(SB)/1, $0x04
+DATA codes22_6_1<>+3(SB)/1, $0x02
+DATA codes22_6_1<>+4(SB)/1, $0x02
+DATA codes22_6_1<>+5(SB)/1, $0x02
+DATA codes22_6_1<>+6(SB)/1, $0x02
+DATA codes22_6_1<>+7(SB)/1, $0x02
+DATA codes22_6_1<>+8(SB)/1, $0x03
+DATA codes22_6_1<>+9(SB)/1, $0x03
+DATA codes22_6_1<>+10(SB)/1, $0x05
+DATA codes22_6_1<>+11(SB)/1, $0x03
+DATA codes22_6_1<>+12(SB)/1, $0x03
+DATA codes22_6_1<>+13(SB)/1, $0x03
+DATA codes22_6_1<>+14(SB)/1, $0x03
+DATA codes22_6_1<>+15(SB)/1, $0x03
+DATA codes22_6_1<>+16(SB)/1, $0x18
+DATA codes22_6_1<>+17(SB)/1, $0x18
+DATA codes22_6_1<>+18(SB)/1, $0x1a
+DATA codes22_6_1<>+19(SB)/1, $0x18
+DATA codes22_6_1<>+20(SB)/1, $0x18
+DATA codes22_6_1<>+21(SB)/1, $0x18
+DATA codes22_6_1<>+22(SB)/1, $0x18
+DATA codes22_6_1<>+23(SB)/1, $0x18
+DATA codes22_6_1<>+24(SB)/1, $0x19
+DATA codes22_6_1<>+25(SB)/1, $0x19
+DATA codes22_6_1<>+26(SB)/1, $0x1b
+DATA codes22_6_1<>+27(SB)/1, $0x19
+DATA codes22_6_1<>+28(SB)/1, $0x19
+DATA codes22_6_1<>+29(SB)/1, $0x19
+DATA codes22_6_1<>+30(SB)/1, $0x19
+DATA codes22_6_1<>+31(SB)/1, $0x19
+DATA codes22_6_1<>+32(SB)/1, $0x2e
+DATA codes22_6_1<>+33(SB)/1, $0x2e
+DATA codes22_6_1<>+34(SB)/1, $0x30
+DATA codes22_6_1<>+35(SB)/1, $0x2e
+DATA codes22_6_1<>+36(SB)/1, $0x2e
+DATA codes22_6_1<>+37(SB)/1, $0x2e
+DATA codes22_6_1<>+38(SB)/1, $0x2e
+DATA codes22_6_1<>+39(SB)/1, $0x2e
+DATA codes22_6_1<>+40(SB)/1, $0x2f
+DATA codes22_6_1<>+41(SB)/1, $0x2f
+DATA codes22_6_1<>+42(SB)/1, $0x31
+DATA codes22_6_1<>+43(SB)/1, $0x2f
+DATA codes22_6_1<>+44(SB)/1, $0x2f
+DATA codes22_6_1<>+45(SB)/1, $0x2f
+DATA codes22_6_1<>+46(SB)/1, $0x2f
+DATA codes22_6_1<>+47(SB)/1, $0x2f
+DATA codes22_6_1<>+48(SB)/1, $0x6c
+DATA codes22_6_1<>+49(SB)/1, $0x6c
+DATA codes22_6_1<>+50(SB)/1, $0x6e
+DATA codes22_6_1<>+51(SB)/1, $0x6c
+DATA codes22_6_1<>+52(SB)/1, $0x6c
+DATA codes22_6_1<>+53(SB)/1, $0x6c
+DATA codes22_6_1<>+54(SB)/1, $0x6c
+DATA codes22_6_1<>+55(SB)/1, $0x6c
+DATA codes22_6_1<>+56(SB)/1, $0x6d
+DATA codes22_6_1<>+57(SB)/1, $0x6d
+DATA codes22_6_1<>+58(SB)/1, $0x6f
+DATA codes22_6_1<>+59(SB)/1, $0x6d
+DATA codes22_6_1<>+60(SB)/1, $0x6d
+DATA codes22_6_1<>+61(SB)/1, $0x6d
+DATA codes22_6_1<>+62(SB)/1, $0x6d
+DATA codes22_6_1<>+63(SB)/1, $0x6d
+GLOBL codes22_6_1<>(SB), RODATA|NOPTR, $64
+
+DATA halves22_0<>+0(SB)/1, $0x00
+DATA halves22_0<>+1(SB)/1, $0x01
+DATA halves22_0<>+2(SB)/1, $0x00
+DATA halves22_0<>+3(SB)/1, $0x01
+DATA halves22_0<>+4(SB)/1, $0x00
+DATA halves22_0<>+5(SB)/1, $0x01
+DATA halves22_0<>+6(SB)/1, $0x00
+DATA halves22_0<>+7(SB)/1, $0x01
+DATA halves22_0<>+8(SB)/1, $0x00
+DATA halves22_0<>+9(SB)/1, $0x01
+DATA halves22_0<>+10(SB)/1, $0x00
+DATA halves22_0<>+11(SB)/1, $0x01
+DATA halves22_0<>+12(SB)/1, $0x00
+DATA halves22_0<>+13(SB)/1, $0x01
+DATA halves22_0<>+14(SB)/1, $0x00
+DATA halves22_0<>+15(SB)/1, $0x01
+DATA halves22_0<>+16(SB)/1, $0x16
+DATA halves22_0<>+17(SB)/1, $0x17
+DATA halves22_0<>+18(SB)/1, $0x16
+DATA halves22_0<>+19(SB)/1, $0x17
+DATA halves22_0<>+20(SB)/1, $0x16
+DATA halves22_0<>+21(SB)/1, $0x17
+DATA halves22_0<>+22(SB)/1, $0x16
+DATA halves22_0<>+23(SB)/1, $0x17
+DATA halves22_0<>+24(SB)/1, $0x16
+DATA halves22_0<>+25(SB)/1, $0x17
+DATA halves22_0<>+26(SB)/1, $0x16
+DATA halves22_0<>+27(SB)/1, $0x17
+DATA halves22_0<>+28(SB)/1, $0x16
+DATA halves22_0<>+29(SB)/1, $0x17
+DATA halves22_0<>+30(SB)/1, $0x16
+DATA halves22_0<>+31(SB)/1, $0x17
+DATA halves22_0<>+32(SB)/1, $0x2c
+DATA halves22_0<>+33(SB)/1, $0x2d
+DATA halves22_0<>+34(SB)/1, $0x2c
+DATA halves22_0<>+35(SB)/1, $0x2d
+DATA halves22_0<>+36(SB)/1, $0x2c
+DATA halves22_0<>+37(SB)/1, $0x2d
+DATA halves22_0<>+38(SB)/1, $0x2c
+DATA halves22_0<>+39(SB)/1, $0x2d
+DATA halves22_0<>+40(SB)/1, $0x2c
+DATA halves22_0<>+41(SB)/1, $0x2d
+DATA halves22_0<>+42(SB)/1, $0x2c
+DATA halves22_0<>+43(SB)/1, $0x2d
+DATA halves22_0<>+44(SB)/1, $0x2c
+DATA halves22_0<>+45(SB)/1, $0x2d
+DATA halves22_0<>+46(SB)/1, $0x2c
+DATA halves22_0<>+47(SB)/1, $0x2d
+DATA halves22_0<>+48(SB)/1, $0x6a
+DATA halves22_0<>+49(SB)/1, $0x6b
+DATA halves22_0<>+50(SB)/1, $0x6a
+DATA halves22_0<>+51(SB)/1, $0x6b
+DATA halves22_0<>+52(SB)/1, $0x6a
+DATA halves22_0<>+53(SB)/1, $0x6b
+DATA halves22_0<>+54(SB)/1, $0x6a
+DATA halves22_0<>+55(SB)/1, $0x6b
+DATA halves22_0<>+56(SB)/1, $0x6a
+DATA halves22_0<>+57(SB)/1, $0x6b
+DATA halves22_0<>+58(SB)/1, $0x6a
+DATA halves22_0<>+59(SB)/1, $0x6b
+DATA halves22_0<>+60(SB)/1, $0x6a
+DATA halves22_0<>+61(SB)/1, $0x6b
+DATA halves22_0<>+62(SB)/1, $0x6a
+DATA halves22_0<>+63(SB)/1, $0x6b
+GLOBL halves22_0<>(SB), RODATA|NOPTR, $64
+
+// func avx512DotQuadsQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ5_0x2(SB), NOSPLIT, $0-144
+	MOVQ            tile_base+0(FP), AX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPXORD          Z1, Z1, Z1
+	VPXORD          Z2, Z2, Z2
+	MOVL            $0x000000f0, DX
+	KMOVW           DX, K1
+	MOVL            $0x00000f00, DX
+	KMOVW           DX, K2
+	MOVL            $0x0000f000, DX
+	KMOVW           DX, K3
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z3
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
+	VBROADCASTI32X4 bits<>+0(SB), Z5
+	VMOVDQU32       codes22_6_0<>+0(SB), Z6
+	VMOVDQU32       codes22_6_1<>+0(SB), Z7
+	VMOVDQU32       halves22_0<>+0(SB), Z8
+	MOVQ            w_base+24(FP), BX
+	MOVQ            $0x00000003, SI
+	MOVQ            blocks+128(FP), DX
+	CMPQ            DX, SI
+	CMOVQLT         DX, SI
+	IMUL3Q          $0x000000b0, SI, SI
+	LEAQ            (BX)(SI*1), R9
+	LEAQ            (R9)(AX*4), R10
+	LEAQ            (R10)(AX*4), R11
+	LEAQ            (R11)(AX*4), R12
+	CMPQ            DX, $0x03
+	JGE             long
+	MOVQ            blocks+128(FP), DX
+	IMUL3Q          $0x000000b0, DX, DX
+	NEGQ            DX
+	ADDQ            ahead+136(FP), DX
+	ADDQ            DX, R9
+	ADDQ            DX, R10
+	ADDQ            DX, R11
+	ADDQ            DX, R12
+
+long:
+	MOVQ x_base+56(FP), DX
+	MOVQ xAt_base+80(FP), BX
+	MOVQ (BX), R13
+	ADDQ DX, R13
+	MOVQ 8(BX), R14
+	ADDQ DX, R14
+	MOVQ w_base+24(FP), DX
+	MOVQ DX, BX
+	LEAQ (BX)(AX*4), SI
+	LEAQ (SI)(AX*4), DI
+	LEAQ (DI)(AX*4), R8
+	MOVQ blocks+128(FP), DX
+
+block:
+	CMPQ   DX, $0x03
+	JNE    within
+	MOVQ   blocks+128(FP), R15
+	IMUL3Q $0x000000b0, R15, R15
+	NEGQ   R15
+	ADDQ   ahead+136(FP), R15
+	ADDQ   R15, R9
+	ADDQ   R15, R10
+	ADDQ   R15, R11
+	ADDQ   R15, R12
+
+within:
+	VBROADCASTI32X4 (R13), Z9
+	VBROADCASTI32X4 40(R13), K1, Z9
+	VBROADCASTI32X4 80(R13), K2, Z9
+	VBROADCASTI32X4 120(R13), K3, Z9
+	VBROADCASTI32X4 (R14), Z10
+	VBROADCASTI32X4 40(R14), K1, Z10
+	VBROADCASTI32X4 80(R14), K2, Z10
+	VBROADCASTI32X4 120(R14), K3, Z10
+	VBROADCASTI32X4 16(R13), Z11
+	VBROADCASTI32X4 56(R13), K1, Z11
+	VBROADCASTI32X4 96(R13), K2, Z11
+	VBROADCASTI32X4 136(R13), K3, Z11
+	VBROADCASTI32X4 16(R14), Z12
+	VBROADCASTI32X4 56(R14), K1, Z12
+	VBROADCASTI32X4 96(R14), K2, Z12
+	VBROADCASTI32X4 136(R14), K3, Z12
+	PREFETCHT0      (R9)
+	VMOVDQU32       (BX), Z13
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        24(BX), Z8, Z14
+	VMOVDQA64       Z0, Z15
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z14, K4, Z15
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        24(BX), Z6, Z14
+	VPERMT2B        24(BX), Z7, Z13
+	VPANDD          Z3, Z14, Z16
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z13, Z5, Z13
+	VPSRLW          $0x01, Z13, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z16, Z13
+	VPDPBUSD        Z11, Z14, Z13
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z10, Z16, Z17
+	VPDPBUSD        Z12, Z14, Z17
+	PREFETCHT0      (R9)(AX*1)
+	VMOVDQU32       (BX)(AX*1), Z14
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        24(BX)(AX*1), Z8, Z16
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        24(BX)(AX*1), Z6, Z16
+	VPERMT2B        24(BX)(AX*1), Z7, Z14
+	VPANDD          Z3, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
+	VPSRLW          $0x01, Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z9, Z18, Z14
+	VPDPBUSD        Z11, Z16, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z18, Z19
+	VPDPBUSD        Z12, Z16, Z19
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        24(BX)(AX*2), Z8, Z18
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z18, K4, Z15
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        24(BX)(AX*2), Z6, Z18
+	VPERMT2B        24(BX)(AX*2), Z7, Z16
+	VPANDD          Z3, Z18, Z20
+	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
+	VPSRLW          $0x01, Z16, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z18
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z20, Z16
+	VPDPBUSD        Z11, Z18, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z20, Z21
+	VPDPBUSD        Z12, Z18, Z21
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z18
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        24(BX)(CX*1), Z8, Z20
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z20, K4, Z15
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        24(BX)(CX*1), Z6, Z20
+	VPERMT2B        24(BX)(CX*1), Z7, Z18
+	VPANDD          Z3, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z22, Z18
+	VPDPBUSD        Z11, Z20, Z18
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z10, Z22, Z23
+	VPDPBUSD        Z12, Z20, Z23
+	VPUNPCKLDQ      Z14, Z13, Z20
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z20, Z20
+	VPUNPCKLDQ      Z18, Z16, Z13
+	VPUNPCKHDQ      Z18, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z20, Z14
+	VPUNPCKLQDQ     Z13, Z20, Z20
+	VPADDD          Z14, Z20, Z20
+	VPUNPCKLDQ      Z19, Z17, Z13
+	VPUNPCKHDQ      Z19, Z17, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z23, Z21, Z14
+	VPUNPCKHDQ      Z23, Z21, Z16
+	VPADDD          Z16, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z16
+	VPUNPCKLQDQ     Z14, Z13, Z13
+	VPADDD          Z16, Z13, Z13
+	PREFETCHT0      (R10)
+	VMOVDQU32       (SI), Z14
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        24(SI), Z8, Z16
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        24(SI), Z6, Z16
+	VPERMT2B        24(SI), Z7, Z14
+	VPANDD          Z3, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
+	VPSRLW          $0x01, Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z9, Z17, Z14
+	VPDPBUSD        Z11, Z16, Z14
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z17, Z18
+	VPDPBUSD        Z12, Z16, Z18
+	PREFETCHT0      (R10)(AX*1)
+	VMOVDQU32       (SI)(AX*1), Z16
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        24(SI)(AX*1), Z8, Z17
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z17, K4, Z15
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        24(SI)(AX*1), Z6, Z17
+	VPERMT2B        24(SI)(AX*1), Z7, Z16
+	VPANDD          Z3, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
+	VPSRLW          $0x01, Z16, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z19, Z16
+	VPDPBUSD        Z11, Z17, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z19, Z21
+	VPDPBUSD        Z12, Z17, Z21
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z17
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        24(SI)(AX*2), Z8, Z19
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z19, K4, Z15
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        24(SI)(AX*2), Z6, Z19
+	VPERMT2B        24(SI)(AX*2), Z7, Z17
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
+	VPSRLW          $0x01, Z17, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z22, Z17
+	VPDPBUSD        Z11, Z19, Z17
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z10, Z22, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z19
+	VMOVDQA64       Z19, Z22
+	VPERMT2B        24(SI)(CX*1), Z8, Z22
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z22, K4, Z15
+	VMOVDQA64       Z19, Z22
+	VPERMT2B        24(SI)(CX*1), Z6, Z22
+	VPERMT2B        24(SI)(CX*1), Z7, Z19
+	VPANDD          Z3, Z22, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
+	VPSRLW          $0x01, Z19, Z25
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z22
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z24, Z19
+	VPDPBUSD        Z11, Z22, Z19
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z10, Z24, Z25
+	VPDPBUSD        Z12, Z22, Z25
+	VPUNPCKLDQ      Z16, Z14, Z22
+	VPUNPCKHDQ      Z16, Z14, Z14
+	VPADDD          Z14, Z22, Z22
+	VPUNPCKLDQ      Z19, Z17, Z14
+	VPUNPCKHDQ      Z19, Z17, Z16
+	VPADDD          Z16, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z22, Z16
+	VPUNPCKLQDQ     Z14, Z22, Z22
+	VPADDD          Z16, Z22, Z22
+	VPUNPCKLDQ      Z21, Z18, Z14
+	VPUNPCKHDQ      Z21, Z18, Z16
+	VPADDD          Z16, Z14, Z14
+	VPUNPCKLDQ      Z25, Z23, Z16
+	VPUNPCKHDQ      Z25, Z23, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z14, Z17
+	VPUNPCKLQDQ     Z16, Z14, Z14
+	VPADDD          Z17, Z14, Z14
+	PREFETCHT0      (R11)
+	VMOVDQU32       (DI), Z16
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        24(DI), Z8, Z17
+	VMOVDQA64       Z0, Z18
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        24(DI), Z6, Z17
+	VPERMT2B        24(DI), Z7, Z16
+	VPANDD          Z3, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
+	VPSRLW          $0x01, Z16, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z19, Z16
+	VPDPBUSD        Z11, Z17, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z19, Z21
+	VPDPBUSD        Z12, Z17, Z21
+	PREFETCHT0      (R11)(AX*1)
+	VMOVDQU32       (DI)(AX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        24(DI)(AX*1), Z8, Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        24(DI)(AX*1), Z6, Z19
+	VPERMT2B        24(DI)(AX*1), Z7, Z17
+	VPANDD          Z3, Z19, Z23
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
+	VPSRLW          $0x01, Z17, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z23, Z17
+	VPDPBUSD        Z11, Z19, Z17
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z10, Z23, Z24
+	VPDPBUSD        Z12, Z19, Z24
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z19
+	VMOVDQA64       Z19, Z23
+	VPERMT2B        24(DI)(AX*2), Z8, Z23
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z23, K4, Z18
+	VMOVDQA64       Z19, Z23
+	VPERMT2B        24(DI)(AX*2), Z6, Z23
+	VPERMT2B        24(DI)(AX*2), Z7, Z19
+	VPANDD          Z3, Z23, Z25
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
+	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
+	VPSRLW          $0x01, Z19, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z25
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z23
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z25, Z19
+	VPDPBUSD        Z11, Z23, Z19
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z10, Z25, Z26
+	VPDPBUSD        Z12, Z23, Z26
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z23
+	VMOVDQA64       Z23, Z25
+	VPERMT2B        24(DI)(CX*1), Z8, Z25
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z25, K4, Z18
+	VMOVDQA64       Z23, Z25
+	VPERMT2B        24(DI)(CX*1), Z6, Z25
+	VPERMT2B        24(DI)(CX*1), Z7, Z23
+	VPANDD          Z3, Z25, Z27
+	VGF2P8AFFINEQB  $0x00, Z4, Z25, Z25
+	VGF2P8AFFINEQB  $0x00, Z23, Z5, Z23
+	VPSRLW          $0x01, Z23, Z28
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z27
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z28, Z25
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z9, Z27, Z23
+	VPDPBUSD        Z11, Z25, Z23
+	VMOVDQA32       Z0, Z28
+	VPDPBUSD        Z10, Z27, Z28
+	VPDPBUSD        Z12, Z25, Z28
+	VPUNPCKLDQ      Z17, Z16, Z25
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPADDD          Z16, Z25, Z25
+	VPUNPCKLDQ      Z23, Z19, Z16
+	VPUNPCKHDQ      Z23, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z25, Z17
+	VPUNPCKLQDQ     Z16, Z25, Z25
+	VPADDD          Z17, Z25, Z25
+	VPUNPCKLDQ      Z24, Z21, Z16
+	VPUNPCKHDQ      Z24, Z21, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z28, Z26, Z17
+	VPUNPCKHDQ      Z28, Z26, Z19
+	VPADDD          Z19, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z19
+	VPUNPCKLQDQ     Z17, Z16, Z16
+	VPADDD          Z19, Z16, Z16
+	PREFETCHT0      (R12)
+	VMOVDQU32       (R8), Z17
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        24(R8), Z8, Z19
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        24(R8), Z6, Z19
+	VPERMT2B        24(R8), Z7, Z17
+	VPANDD          Z3, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
+	VPSRLW          $0x01, Z17, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z21, Z17
+	VPDPBUSD        Z11, Z19, Z17
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z10, Z21, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	PREFETCHT0      (R12)(AX*1)
+	VMOVDQU32       (R8)(AX*1), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        24(R8)(AX*1), Z8, Z21
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z21, K4, Z18
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        24(R8)(AX*1), Z6, Z21
+	VPERMT2B        24(R8)(AX*1), Z7, Z19
+	VPANDD          Z3, Z21, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z21, Z21
+	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
+	VPSRLW          $0x01, Z19, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z21
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z24, Z19
+	VPDPBUSD        Z11, Z21, Z19
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z10, Z24, Z26
+	VPDPBUSD        Z12, Z21, Z26
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z21
+	VMOVDQA64       Z21, Z24
+	VPERMT2B        24(R8)(AX*2), Z8, Z24
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z24, K4, Z18
+	VMOVDQA64       Z21, Z24
+	VPERMT2B        24(R8)(AX*2), Z6, Z24
+	VPERMT2B        24(R8)(AX*2), Z7, Z21
+	VPANDD          Z3, Z24, Z27
+	VGF2P8AFFINEQB  $0x00, Z4, Z24, Z24
+	VGF2P8AFFINEQB  $0x00, Z21, Z5, Z21
+	VPSRLW          $0x01, Z21, Z28
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z27
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z28, Z24
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z9, Z27, Z21
+	VPDPBUSD        Z11, Z24, Z21
+	VMOVDQA32       Z0, Z28
+	VPDPBUSD        Z10, Z27, Z28
+	VPDPBUSD        Z12, Z24, Z28
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z24
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        24(R8)(CX*1), Z8, Z27
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z27, K4, Z18
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        24(R8)(CX*1), Z6, Z27
+	VPERMT2B        24(R8)(CX*1), Z7, Z24
+	VPANDD          Z3, Z27, Z29
+	VGF2P8AFFINEQB  $0x00, Z4, Z27, Z27
+	VGF2P8AFFINEQB  $0x00, Z24, Z5, Z24
+	VPSRLW          $0x01, Z24, Z30
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z29
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z30, Z27
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z9, Z29, Z24
+	VPDPBUSD        Z11, Z27, Z24
+	VMOVDQA32       Z0, Z9
+	VPDPBUSD        Z10, Z29, Z9
+	VPDPBUSD        Z12, Z27, Z9
+	VPUNPCKLDQ      Z19, Z17, Z10
+	VPUNPCKHDQ      Z19, Z17, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLDQ      Z24, Z21, Z11
+	VPUNPCKHDQ      Z24, Z21, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z12
+	VPUNPCKLQDQ     Z11, Z10, Z10
+	VPADDD          Z12, Z10, Z10
+	VPUNPCKLDQ      Z26, Z23, Z11
+	VPUNPCKHDQ      Z26, Z23, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z9, Z28, Z12
+	VPUNPCKHDQ      Z9, Z28, Z9
+	VPADDD          Z9, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z9
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z9, Z11, Z11
+	VSHUFI32X4      $0x44, Z22, Z20, Z9
+	VSHUFI32X4      $0x44, Z10, Z25, Z12
+	VSHUFI32X4      $0xee, Z22, Z20, Z17
+	VSHUFI32X4      $0xee, Z10, Z25, Z19
+	VSHUFI32X4      $0x88, Z12, Z9, Z10
+	VSHUFI32X4      $0xdd, Z12, Z9, Z9
+	VSHUFI32X4      $0x88, Z19, Z17, Z12
+	VSHUFI32X4      $0xdd, Z19, Z17, Z17
+	VSHUFI32X4      $0x44, Z14, Z13, Z19
+	VSHUFI32X4      $0x44, Z11, Z16, Z20
+	VSHUFI32X4      $0xee, Z14, Z13, Z13
+	VSHUFI32X4      $0xee, Z11, Z16, Z14
+	VSHUFI32X4      $0x88, Z20, Z19, Z11
+	VSHUFI32X4      $0xdd, Z20, Z19, Z16
+	VSHUFI32X4      $0x88, Z14, Z13, Z19
+	VSHUFI32X4      $0xdd, Z14, Z13, Z13
+	VMOVDQU32       quarter0<>+0(SB), Z14
+	VPERMI2Q        Z18, Z15, Z14
+	VCVTPH2PS       Y14, Z14
+	VPADDD.BCST     36(R13), Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    32(R13), Z20
+	VMULPS          Z14, Z20, Z20
+	VFMADD231PS     Z20, Z10, Z1
+	VPADDD.BCST     36(R14), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    32(R14), Z10
+	VMULPS          Z14, Z10, Z10
+	VFMADD231PS     Z10, Z11, Z2
+	VMOVDQU32       quarter1<>+0(SB), Z10
+	VPERMI2Q        Z18, Z15, Z10
+	VCVTPH2PS       Y10, Z10
+	VPADDD.BCST     76(R13), Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTSS    72(R13), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z9, Z1
+	VPADDD.BCST     76(R14), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    72(R14), Z9
+	VMULPS          Z10, Z9, Z9
+	VFMADD231PS     Z9, Z16, Z2
+	VMOVDQU32       quarter2<>+0(SB), Z9
+	VPERMI2Q        Z18, Z15, Z9
+	VCVTPH2PS       Y9, Z9
+	VPADDD.BCST     116(R13), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    112(R13), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z12, Z1
+	VPADDD.BCST     116(R14), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    112(R14), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z19, Z2
+	VMOVDQU32       quarter3<>+0(SB), Z9
+	VPERMI2Q        Z18, Z15, Z9
+	VCVTPH2PS       Y9, Z9
+	VPADDD.BCST     156(R13), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    152(R13), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z17, Z1
+	VPADDD.BCST     156(R14), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    152(R14), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z13, Z2
+	VBROADCASTI32X4 160(R13), Z9
+	VBROADCASTI32X4 200(R13), K1, Z9
+	VBROADCASTI32X4 240(R13), K2, Z9
+	VBROADCASTI32X4 280(R13), K3, Z9
+	VBROADCASTI32X4 160(R14), Z10
+	VBROADCASTI32X4 200(R14), K1, Z10
+	VBROADCASTI32X4 240(R14), K2, Z10
+	VBROADCASTI32X4 280(R14), K3, Z10
+	VBROADCASTI32X4 176(R13), Z11
+	VBROADCASTI32X4 216(R13), K1, Z11
+	VBROADCASTI32X4 256(R13), K2, Z11
+	VBROADCASTI32X4 296(R13), K3, Z11
+	VBROADCASTI32X4 176(R14), Z12
+	VBROADCASTI32X4 216(R14), K1, Z12
+	VBROADCASTI32X4 256(R14), K2, Z12
+	VBROADCASTI32X4 296(R14), K3, Z12
+	PREFETCHT0      64(R9)
+	PREFETCHT0      128(R9)
+	VMOVDQU32       88(BX), Z13
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        112(BX), Z8, Z14
+	VMOVDQA64       Z0, Z15
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z14, K4, Z15
+	VMOVDQA64       Z13, Z14
+	VPERMT2B        112(BX), Z6, Z14
+	VPERMT2B        112(BX), Z7, Z13
+	VPANDD          Z3, Z14, Z16
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z13, Z5, Z13
+	VPSRLW          $0x01, Z13, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z16, Z13
+	VPDPBUSD        Z11, Z14, Z13
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z10, Z16, Z17
+	VPDPBUSD        Z12, Z14, Z17
+	PREFETCHT0      64(R9)(AX*1)
+	PREFETCHT0      128(R9)(AX*1)
+	VMOVDQU32       88(BX)(AX*1), Z14
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        112(BX)(AX*1), Z8, Z16
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        112(BX)(AX*1), Z6, Z16
+	VPERMT2B        112(BX)(AX*1), Z7, Z14
+	VPANDD          Z3, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
+	VPSRLW          $0x01, Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z9, Z18, Z14
+	VPDPBUSD        Z11, Z16, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z18, Z19
+	VPDPBUSD        Z12, Z16, Z19
+	PREFETCHT0      64(R9)(AX*2)
+	PREFETCHT0      128(R9)(AX*2)
+	VMOVDQU32       88(BX)(AX*2), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        112(BX)(AX*2), Z8, Z18
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z18, K4, Z15
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        112(BX)(AX*2), Z6, Z18
+	VPERMT2B        112(BX)(AX*2), Z7, Z16
+	VPANDD          Z3, Z18, Z20
+	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
+	VPSRLW          $0x01, Z16, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z18
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z20, Z16
+	VPDPBUSD        Z11, Z18, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z20, Z21
+	VPDPBUSD        Z12, Z18, Z21
+	PREFETCHT0      64(R9)(CX*1)
+	PREFETCHT0      128(R9)(CX*1)
+	VMOVDQU32       88(BX)(CX*1), Z18
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        112(BX)(CX*1), Z8, Z20
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z20, K4, Z15
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        112(BX)(CX*1), Z6, Z20
+	VPERMT2B        112(BX)(CX*1), Z7, Z18
+	VPANDD          Z3, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z22, Z18
+	VPDPBUSD        Z11, Z20, Z18
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z10, Z22, Z23
+	VPDPBUSD        Z12, Z20, Z23
+	VPUNPCKLDQ      Z14, Z13, Z20
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z20, Z20
+	VPUNPCKLDQ      Z18, Z16, Z13
+	VPUNPCKHDQ      Z18, Z16, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z20, Z14
+	VPUNPCKLQDQ     Z13, Z20, Z20
+	VPADDD          Z14, Z20, Z20
+	VPUNPCKLDQ      Z19, Z17, Z13
+	VPUNPCKHDQ      Z19, Z17, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z23, Z21, Z14
+	VPUNPCKHDQ      Z23, Z21, Z16
+	VPADDD          Z16, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z16
+	VPUNPCKLQDQ     Z14, Z13, Z13
+	VPADDD          Z16, Z13, Z13
+	PREFETCHT0      64(R10)
+	PREFETCHT0      128(R10)
+	VMOVDQU32       88(SI), Z14
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        112(SI), Z8, Z16
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        112(SI), Z6, Z16
+	VPERMT2B        112(SI), Z7, Z14
+	VPANDD          Z3, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
+	VPSRLW          $0x01, Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z9, Z17, Z14
+	VPDPBUSD        Z11, Z16, Z14
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z17, Z18
+	VPDPBUSD        Z12, Z16, Z18
+	PREFETCHT0      64(R10)(AX*1)
+	PREFETCHT0      128(R10)(AX*1)
+	VMOVDQU32       88(SI)(AX*1), Z16
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        112(SI)(AX*1), Z8, Z17
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z17, K4, Z15
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        112(SI)(AX*1), Z6, Z17
+	VPERMT2B        112(SI)(AX*1), Z7, Z16
+	VPANDD          Z3, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
+	VPSRLW          $0x01, Z16, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z19, Z16
+	VPDPBUSD        Z11, Z17, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z19, Z21
+	VPDPBUSD        Z12, Z17, Z21
+	PREFETCHT0      64(R10)(AX*2)
+	PREFETCHT0      128(R10)(AX*2)
+	VMOVDQU32       88(SI)(AX*2), Z17
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        112(SI)(AX*2), Z8, Z19
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z19, K4, Z15
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        112(SI)(AX*2), Z6, Z19
+	VPERMT2B        112(SI)(AX*2), Z7, Z17
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
+	VPSRLW          $0x01, Z17, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z22, Z17
+	VPDPBUSD        Z11, Z19, Z17
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z10, Z22, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       88(SI)(CX*1), Z19
+	VMOVDQA64       Z19, Z22
+	VPERMT2B        112(SI)(CX*1), Z8, Z22
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z22, K4, Z15
+	VMOVDQA64       Z19, Z22
+	VPERMT2B        112(SI)(CX*1), Z6, Z22
+	VPERMT2B        112(SI)(CX*1), Z7, Z19
+	VPANDD          Z3, Z22, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
+	VPSRLW          $0x01, Z19, Z25
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z22
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z24, Z19
+	VPDPBUSD        Z11, Z22, Z19
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z10, Z24, Z25
+	VPDPBUSD        Z12, Z22, Z25
+	VPUNPCKLDQ      Z16, Z14, Z22
+	VPUNPCKHDQ      Z16, Z14, Z14
+	VPADDD          Z14, Z22, Z22
+	VPUNPCKLDQ      Z19, Z17, Z14
+	VPUNPCKHDQ      Z19, Z17, Z16
+	VPADDD          Z16, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z22, Z16
+	VPUNPCKLQDQ     Z14, Z22, Z22
+	VPADDD          Z16, Z22, Z22
+	VPUNPCKLDQ      Z21, Z18, Z14
+	VPUNPCKHDQ      Z21, Z18, Z16
+	VPADDD          Z16, Z14, Z14
+	VPUNPCKLDQ      Z25, Z23, Z16
+	VPUNPCKHDQ      Z25, Z23, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z14, Z17
+	VPUNPCKLQDQ     Z16, Z14, Z14
+	VPADDD          Z17, Z14, Z14
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	VMOVDQU32       88(DI), Z16
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        112(DI), Z8, Z17
+	VMOVDQA64       Z0, Z18
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        112(DI), Z6, Z17
+	VPERMT2B        112(DI), Z7, Z16
+	VPANDD          Z3, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
+	VPSRLW          $0x01, Z16, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z19, Z16
+	VPDPBUSD        Z11, Z17, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z19, Z21
+	VPDPBUSD        Z12, Z17, Z21
+	PREFETCHT0      64(R11)(AX*1)
+	PREFETCHT0      128(R11)(AX*1)
+	VMOVDQU32       88(DI)(AX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        112(DI)(AX*1), Z8, Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        112(DI)(AX*1), Z6, Z19
+	VPERMT2B        112(DI)(AX*1), Z7, Z17
+	VPANDD          Z3, Z19, Z23
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
+	VPSRLW          $0x01, Z17, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z23, Z17
+	VPDPBUSD        Z11, Z19, Z17
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z10, Z23, Z24
+	VPDPBUSD        Z12, Z19, Z24
+	PREFETCHT0      64(R11)(AX*2)
+	PREFETCHT0      128(R11)(AX*2)
+	VMOVDQU32       88(DI)(AX*2), Z19
+	VMOVDQA64       Z19, Z23
+	VPERMT2B        112(DI)(AX*2), Z8, Z23
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z23, K4, Z18
+	VMOVDQA64       Z19, Z23
+	VPERMT2B        112(DI)(AX*2), Z6, Z23
+	VPERMT2B        112(DI)(AX*2), Z7, Z19
+	VPANDD          Z3, Z23, Z25
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
+	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
+	VPSRLW          $0x01, Z19, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z25
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z23
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z25, Z19
+	VPDPBUSD        Z11, Z23, Z19
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z10, Z25, Z26
+	VPDPBUSD        Z12, Z23, Z26
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       88(DI)(CX*1), Z23
+	VMOVDQA64       Z23, Z25
+	VPERMT2B        112(DI)(CX*1), Z8, Z25
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z25, K4, Z18
+	VMOVDQA64       Z23, Z25
+	VPERMT2B        112(DI)(CX*1), Z6, Z25
+	VPERMT2B        112(DI)(CX*1), Z7, Z23
+	VPANDD          Z3, Z25, Z27
+	VGF2P8AFFINEQB  $0x00, Z4, Z25, Z25
+	VGF2P8AFFINEQB  $0x00, Z23, Z5, Z23
+	VPSRLW          $0x01, Z23, Z28
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z27
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z28, Z25
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z9, Z27, Z23
+	VPDPBUSD        Z11, Z25, Z23
+	VMOVDQA32       Z0, Z28
+	VPDPBUSD        Z10, Z27, Z28
+	VPDPBUSD        Z12, Z25, Z28
+	VPUNPCKLDQ      Z17, Z16, Z25
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPADDD          Z16, Z25, Z25
+	VPUNPCKLDQ      Z23, Z19, Z16
+	VPUNPCKHDQ      Z23, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z25, Z17
+	VPUNPCKLQDQ     Z16, Z25, Z25
+	VPADDD          Z17, Z25, Z25
+	VPUNPCKLDQ      Z24, Z21, Z16
+	VPUNPCKHDQ      Z24, Z21, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z28, Z26, Z17
+	VPUNPCKHDQ      Z28, Z26, Z19
+	VPADDD          Z19, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z19
+	VPUNPCKLQDQ     Z17, Z16, Z16
+	VPADDD          Z19, Z16, Z16
+	PREFETCHT0      64(R12)
+	PREFETCHT0      128(R12)
+	VMOVDQU32       88(R8), Z17
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        112(R8), Z8, Z19
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        112(R8), Z6, Z19
+	VPERMT2B        112(R8), Z7, Z17
+	VPANDD          Z3, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
+	VPSRLW          $0x01, Z17, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z21, Z17
+	VPDPBUSD        Z11, Z19, Z17
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z10, Z21, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	PREFETCHT0      64(R12)(AX*1)
+	PREFETCHT0      128(R12)(AX*1)
+	VMOVDQU32       88(R8)(AX*1), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        112(R8)(AX*1), Z8, Z21
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z21, K4, Z18
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        112(R8)(AX*1), Z6, Z21
+	VPERMT2B        112(R8)(AX*1), Z7, Z19
+	VPANDD          Z3, Z21, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z21, Z21
+	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
+	VPSRLW          $0x01, Z19, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z21
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z24, Z19
+	VPDPBUSD        Z11, Z21, Z19
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z10, Z24, Z26
+	VPDPBUSD        Z12, Z21, Z26
+	PREFETCHT0      64(R12)(AX*2)
+	PREFETCHT0      128(R12)(AX*2)
+	VMOVDQU32       88(R8)(AX*2), Z21
+	VMOVDQA64       Z21, Z24
+	VPERMT2B        112(R8)(AX*2), Z8, Z24
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z24, K4, Z18
+	VMOVDQA64       Z21, Z24
+	VPERMT2B        112(R8)(AX*2), Z6, Z24
+	VPERMT2B        112(R8)(AX*2), Z7, Z21
+	VPANDD          Z3, Z24, Z27
+	VGF2P8AFFINEQB  $0x00, Z4, Z24, Z24
+	VGF2P8AFFINEQB  $0x00, Z21, Z5, Z21
+	VPSRLW          $0x01, Z21, Z28
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z27
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z28, Z24
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z9, Z27, Z21
+	VPDPBUSD        Z11, Z24, Z21
+	VMOVDQA32       Z0, Z28
+	VPDPBUSD        Z10, Z27, Z28
+	VPDPBUSD        Z12, Z24, Z28
+	PREFETCHT0      64(R12)(CX*1)
+	PREFETCHT0      128(R12)(CX*1)
+	VMOVDQU32       88(R8)(CX*1), Z24
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        112(R8)(CX*1), Z8, Z27
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z27, K4, Z18
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        112(R8)(CX*1), Z6, Z27
+	VPERMT2B        112(R8)(CX*1), Z7, Z24
+	VPANDD          Z3, Z27, Z29
+	VGF2P8AFFINEQB  $0x00, Z4, Z27, Z27
+	VGF2P8AFFINEQB  $0x00, Z24, Z5, Z24
+	VPSRLW          $0x01, Z24, Z30
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z29
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z30, Z27
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z9, Z29, Z24
+	VPDPBUSD        Z11, Z27, Z24
+	VMOVDQA32       Z0, Z9
+	VPDPBUSD        Z10, Z29, Z9
+	VPDPBUSD        Z12, Z27, Z9
+	VPUNPCKLDQ      Z19, Z17, Z10
+	VPUNPCKHDQ      Z19, Z17, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLDQ      Z24, Z21, Z11
+	VPUNPCKHDQ      Z24, Z21, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z12
+	VPUNPCKLQDQ     Z11, Z10, Z10
+	VPADDD          Z12, Z10, Z10
+	VPUNPCKLDQ      Z26, Z23, Z11
+	VPUNPCKHDQ      Z26, Z23, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z9, Z28, Z12
+	VPUNPCKHDQ      Z9, Z28, Z9
+	VPADDD          Z9, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z9
+	VPUNPCKLQDQ     Z12, Z11, Z11
+	VPADDD          Z9, Z11, Z11
+	VSHUFI32X4      $0x44, Z22, Z20, Z9
+	VSHUFI32X4      $0x44, Z10, Z25, Z12
+	VSHUFI32X4      $0xee, Z22, Z20, Z17
+	VSHUFI32X4      $0xee, Z10, Z25, Z19
+	VSHUFI32X4      $0x88, Z12, Z9, Z10
+	VSHUFI32X4      $0xdd, Z12, Z9, Z9
+	VSHUFI32X4      $0x88, Z19, Z17, Z12
+	VSHUFI32X4      $0xdd, Z19, Z17, Z17
+	VSHUFI32X4      $0x44, Z14, Z13, Z19
+	VSHUFI32X4      $0x44, Z11, Z16, Z20
+	VSHUFI32X4      $0xee, Z14, Z13, Z13
+	VSHUFI32X4      $0xee, Z11, Z16, Z14
+	VSHUFI32X4      $0x88, Z20, Z19, Z11
+	VSHUFI32X4      $0xdd, Z20, Z19, Z16
+	VSHUFI32X4      $0x88, Z14, Z13, Z19
+	VSHUFI32X4      $0xdd, Z14, Z13, Z13
+	VMOVDQU32       quarter0<>+0(SB), Z14
+	VPERMI2Q        Z18, Z15, Z14
+	VCVTPH2PS       Y14, Z14
+	VPADDD.BCST     196(R13), Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    192(R13), Z20
+	VMULPS          Z14, Z20, Z20
+	VFMADD231PS     Z20, Z10, Z1
+	VPADDD.BCST     196(R14), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    192(R14), Z10
+	VMULPS          Z14, Z10, Z10
+	VFMADD231PS     Z10, Z11, Z2
+	VMOVDQU32       quarter1<>+0(SB), Z10
+	VPERMI2Q        Z18, Z15, Z10
+	VCVTPH2PS       Y10, Z10
+	VPADDD.BCST     236(R13), Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTSS    232(R13), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z9, Z1
+	VPADDD.BCST     236(R14), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    232(R14), Z9
+	VMULPS          Z10, Z9, Z9
+	VFMADD231PS     Z9, Z16, Z2
+	VMOVDQU32       quarter2<>+0(SB), Z9
+	VPERMI2Q        Z18, Z15, Z9
+	VCVTPH2PS       Y9, Z9
+	VPADDD.BCST     276(R13), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    272(R13), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z12, Z1
+	VPADDD.BCST     276(R14), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    272(R14), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z19, Z2
+	VMOVDQU32       quarter3<>+0(SB), Z9
+	VPERMI2Q        Z18, Z15, Z9
+	VCVTPH2PS       Y9, Z9
+	VPADDD.BCST     316(R13), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    312(R13), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z17, Z1
+	VPADDD.BCST     316(R14), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    312(R14), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z13, Z2
+	ADDQ            $0x00000140, R13
+	ADDQ            $0x00000140, R14
+	ADDQ            $0x000000b0, R9
+	ADDQ            $0x000000b0, R10
+	ADDQ            $0x000000b0, R11
+	ADDQ            $0x000000b0, R12
+	ADDQ            $0x000000b0, BX
+	ADDQ            $0x000000b0, SI
+	ADDQ            $0x000000b0, DI
+	ADDQ            $0x000000b0, R8
+	DECQ            DX
+	JNZ             block
+	MOVQ            dst_base+104(FP), AX
+	VMOVUPS         Z1, (AX)
+	VMOVUPS         Z2, 64(AX)
+	VZEROUPPER
+	RET
+
+// func avx512DotQuadsQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ5_1x1(SB), NOSPLIT, $0-144
+	MOVQ            tile_base+0(FP), AX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPXORD          Z1, Z1, Z1
+	MOVL            $0x000000f0, DX
+	KMOVW           DX, K1
+	MOVL            $0x00000f00, DX
+	KMOVW           DX, K2
+	MOVL            $0x0000f000, DX
+	KMOVW           DX, K3
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
+	VBROADCASTI32X4 bits<>+0(SB), Z4
+	VMOVDQU32       codes24_8_0<>+0(SB), Z5
+	VMOVDQU32       codes24_8_1<>+0(SB), Z6
+	VMOVDQU32       halves24_0<>+0(SB), Z7
+	VMOVDQU32       halves24_2<>+0(SB), Z8
+	MOVQ            w_base+24(FP), BX
+	MOVQ            $0x00000003, SI
+	MOVQ            blocks+128(FP), DX
+	CMPQ            DX, SI
+	CMOVQLT         DX, SI
+	IMUL3Q          $0x000000c0, SI, SI
+	LEAQ            (BX)(SI*1), R9
+	LEAQ            (R9)(AX*4), R10
+	LEAQ            (R10)(AX*4), R11
+	LEAQ            (R11)(AX*4), R12
+	CMPQ            DX, $0x03
+	JGE             long
+	MOVQ            blocks+128(FP), DX
+	IMUL3Q          $0x000000c0, DX, DX
+	NEGQ            DX
+	ADDQ            ahead+136(FP), DX
+	ADDQ            DX, R9
+	ADDQ            DX, R10
+	ADDQ            DX, R11
+	ADDQ            DX, R12
+
+long:
+	MOVQ x_base+56(FP), DX
+	MOVQ xAt_base+80(FP), BX
+	MOVQ (BX), R13
+	ADDQ DX, R13
+	MOVQ w_base+24(FP), DX
+	MOVQ DX, BX
+	LEAQ (BX)(AX*4), SI
+	LEAQ (SI)(AX*4), DI
+	LEAQ (DI)(AX*4), R8
+	MOVQ blocks+128(FP), DX
+
+block:
+	CMPQ   DX, $0x03
+	JNE    within
+	MOVQ   blocks+128(FP), R14
+	IMUL3Q $0x000000c0, R14, R14
+	NEGQ   R14
+	ADDQ   ahead+136(FP), R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
+
+within:
+	VBROADCASTI32X4 (R13), Z9
+	VBROADCASTI32X4 40(R13), K1, Z9
+	VBROADCASTI32X4 80(R13), K2, Z9
+	VBROADCASTI32X4 120(R13), K3, Z9
+	VBROADCASTI32X4 16(R13), Z10
+	VBROADCASTI32X4 56(R13), K1, Z10
+	VBROADCASTI32X4 96(R13), K2, Z10
+	VBROADCASTI32X4 136(R13), K3, Z10
+	PREFETCHT0      (R9)
+	VMOVDQU32       (BX), Z11
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(BX), Z7, Z12
+	VMOVDQA64       Z0, Z13
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(BX), Z8, Z12
+	VMOVDQA64       Z0, Z14
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z14
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(BX), Z5, Z12
+	VPERMT2B        32(BX), Z6, Z11
+	VPANDD          Z2, Z12, Z15
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z9, Z15, Z11
+	VPDPBUSD        Z10, Z12, Z11
+	PREFETCHT0      (R9)(AX*1)
+	VMOVDQU32       (BX)(AX*1), Z12
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        32(BX)(AX*1), Z7, Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z15, K4, Z13
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        32(BX)(AX*1), Z8, Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z15, K4, Z14
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        32(BX)(AX*1), Z5, Z15
+	VPERMT2B        32(BX)(AX*1), Z6, Z12
+	VPANDD          Z2, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z15
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z16, Z12
+	VPDPBUSD        Z10, Z15, Z12
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        32(BX)(AX*2), Z7, Z16
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z16, K4, Z13
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        32(BX)(AX*2), Z8, Z16
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z16, K4, Z14
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        32(BX)(AX*2), Z5, Z16
+	VPERMT2B        32(BX)(AX*2), Z6, Z15
+	VPANDD          Z2, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z17, Z15
+	VPDPBUSD        Z10, Z16, Z15
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z16
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        32(BX)(CX*1), Z7, Z17
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z17, K4, Z13
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        32(BX)(CX*1), Z8, Z17
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z17, K4, Z14
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        32(BX)(CX*1), Z5, Z17
+	VPERMT2B        32(BX)(CX*1), Z6, Z16
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
+	VPSRLW          $0x01, Z16, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z18, Z16
+	VPDPBUSD        Z10, Z17, Z16
+	VPUNPCKLDQ      Z12, Z11, Z17
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z11
+	VPUNPCKHDQ      Z16, Z15, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z17, Z12
+	VPUNPCKLQDQ     Z11, Z17, Z17
+	VPADDD          Z12, Z17, Z17
+	PREFETCHT0      (R10)
+	VMOVDQU32       (SI), Z11
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(SI), Z7, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(SI), Z8, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z14
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(SI), Z5, Z12
+	VPERMT2B        32(SI), Z6, Z11
+	VPANDD          Z2, Z12, Z15
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z9, Z15, Z11
+	VPDPBUSD        Z10, Z12, Z11
+	PREFETCHT0      (R10)(AX*1)
+	VMOVDQU32       (SI)(AX*1), Z12
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        32(SI)(AX*1), Z7, Z15
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z15, K4, Z13
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        32(SI)(AX*1), Z8, Z15
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z15, K4, Z14
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        32(SI)(AX*1), Z5, Z15
+	VPERMT2B        32(SI)(AX*1), Z6, Z12
+	VPANDD          Z2, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z16, Z12
+	VPDPBUSD        Z10, Z15, Z12
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        32(SI)(AX*2), Z7, Z16
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z16, K4, Z13
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        32(SI)(AX*2), Z8, Z16
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z16, K4, Z14
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        32(SI)(AX*2), Z5, Z16
+	VPERMT2B        32(SI)(AX*2), Z6, Z15
+	VPANDD          Z2, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z18, Z15
+	VPDPBUSD        Z10, Z16, Z15
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        32(SI)(CX*1), Z7, Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z18, K4, Z13
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        32(SI)(CX*1), Z8, Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z18, K4, Z14
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        32(SI)(CX*1), Z5, Z18
+	VPERMT2B        32(SI)(CX*1), Z6, Z16
+	VPANDD          Z2, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
+	VPSRLW          $0x01, Z16, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z19, Z16
+	VPDPBUSD        Z10, Z18, Z16
+	VPUNPCKLDQ      Z12, Z11, Z18
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z18, Z18
+	VPUNPCKLDQ      Z16, Z15, Z11
+	VPUNPCKHDQ      Z16, Z15, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z18, Z12
+	VPUNPCKLQDQ     Z11, Z18, Z18
+	VPADDD          Z12, Z18, Z18
+	PREFETCHT0      (R11)
+	VMOVDQU32       (DI), Z11
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(DI), Z7, Z12
+	VMOVDQA64       Z0, Z15
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z15
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(DI), Z8, Z12
+	VMOVDQA64       Z0, Z16
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z16
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(DI), Z5, Z12
+	VPERMT2B        32(DI), Z6, Z11
+	VPANDD          Z2, Z12, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z9, Z19, Z11
+	VPDPBUSD        Z10, Z12, Z11
+	PREFETCHT0      (R11)(AX*1)
+	VMOVDQU32       (DI)(AX*1), Z12
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        32(DI)(AX*1), Z7, Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z19, K4, Z15
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        32(DI)(AX*1), Z8, Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z19, K4, Z16
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        32(DI)(AX*1), Z5, Z19
+	VPERMT2B        32(DI)(AX*1), Z6, Z12
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z20, Z12
+	VPDPBUSD        Z10, Z19, Z12
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z19
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        32(DI)(AX*2), Z7, Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z20, K4, Z15
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        32(DI)(AX*2), Z8, Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z20, K4, Z16
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        32(DI)(AX*2), Z5, Z20
+	VPERMT2B        32(DI)(AX*2), Z6, Z19
+	VPANDD          Z2, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
+	VPSRLW          $0x01, Z19, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z20
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z21, Z19
+	VPDPBUSD        Z10, Z20, Z19
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z20
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        32(DI)(CX*1), Z7, Z21
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z21, K4, Z15
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        32(DI)(CX*1), Z8, Z21
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z21, K4, Z16
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        32(DI)(CX*1), Z5, Z21
+	VPERMT2B        32(DI)(CX*1), Z6, Z20
+	VPANDD          Z2, Z21, Z22
+	VGF2P8AFFINEQB  $0x00, Z3, Z21, Z21
+	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
+	VPSRLW          $0x01, Z20, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z21
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z22, Z20
+	VPDPBUSD        Z10, Z21, Z20
+	VPUNPCKLDQ      Z12, Z11, Z21
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z21, Z21
+	VPUNPCKLDQ      Z20, Z19, Z11
+	VPUNPCKHDQ      Z20, Z19, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z21, Z12
+	VPUNPCKLQDQ     Z11, Z21, Z21
+	VPADDD          Z12, Z21, Z21
+	PREFETCHT0      (R12)
+	VMOVDQU32       (R8), Z11
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(R8), Z7, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z15
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(R8), Z8, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z16
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        32(R8), Z5, Z12
+	VPERMT2B        32(R8), Z6, Z11
+	VPANDD          Z2, Z12, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z9, Z19, Z11
+	VPDPBUSD        Z10, Z12, Z11
+	PREFETCHT0      (R12)(AX*1)
+	VMOVDQU32       (R8)(AX*1), Z12
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        32(R8)(AX*1), Z7, Z19
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z19, K4, Z15
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        32(R8)(AX*1), Z8, Z19
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z19, K4, Z16
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        32(R8)(AX*1), Z5, Z19
+	VPERMT2B        32(R8)(AX*1), Z6, Z12
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z19
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z20, Z12
+	VPDPBUSD        Z10, Z19, Z12
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z19
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        32(R8)(AX*2), Z7, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z20, K4, Z15
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        32(R8)(AX*2), Z8, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z20, K4, Z16
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        32(R8)(AX*2), Z5, Z20
+	VPERMT2B        32(R8)(AX*2), Z6, Z19
+	VPANDD          Z2, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
+	VPSRLW          $0x01, Z19, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z22, Z19
+	VPDPBUSD        Z10, Z20, Z19
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z20
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        32(R8)(CX*1), Z7, Z22
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z22, K4, Z15
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        32(R8)(CX*1), Z8, Z22
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z22, K4, Z16
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        32(R8)(CX*1), Z5, Z22
+	VPERMT2B        32(R8)(CX*1), Z6, Z20
+	VPANDD          Z2, Z22, Z23
+	VGF2P8AFFINEQB  $0x00, Z3, Z22, Z22
+	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
+	VPSRLW          $0x01, Z20, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z22
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z23, Z20
+	VPDPBUSD        Z10, Z22, Z20
+	VPUNPCKLDQ      Z12, Z11, Z9
+	VPUNPCKHDQ      Z12, Z11, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKLDQ      Z20, Z19, Z10
+	VPUNPCKHDQ      Z20, Z19, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKHQDQ     Z10, Z9, Z11
+	VPUNPCKLQDQ     Z10, Z9, Z9
+	VPADDD          Z11, Z9, Z9
+	VSHUFI32X4      $0x44, Z18, Z17, Z10
+	VSHUFI32X4      $0x44, Z9, Z21, Z11
+	VSHUFI32X4      $0xee, Z18, Z17, Z12
+	VSHUFI32X4      $0xee, Z9, Z21, Z17
+	VSHUFI32X4      $0x88, Z11, Z10, Z9
+	VSHUFI32X4      $0xdd, Z11, Z10, Z10
+	VSHUFI32X4      $0x88, Z17, Z12, Z11
+	VSHUFI32X4      $0xdd, Z17, Z12, Z12
+	VMOVDQU32       quarter0<>+0(SB), Z17
+	VPERMI2Q        Z16, Z14, Z17
+	VCVTPH2PS       Y17, Z17
+	VMOVDQU32       quarter0<>+0(SB), Z18
+	VPERMI2Q        Z15, Z13, Z18
+	VCVTPH2PS       Y18, Z18
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTSS    32(R13), Z19
+	VMULPS          Z18, Z19, Z19
+	VFMADD231PS     Z19, Z9, Z1
+	VBROADCASTSS    36(R13), Z19
+	VFMADD231PS     Z17, Z19, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z9
+	VPERMI2Q        Z16, Z14, Z9
+	VCVTPH2PS       Y9, Z9
+	VMOVDQU32       quarter1<>+0(SB), Z17
+	VPERMI2Q        Z15, Z13, Z17
+	VCVTPH2PS       Y17, Z17
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    72(R13), Z18
+	VMULPS          Z17, Z18, Z18
+	VFMADD231PS     Z18, Z10, Z1
+	VBROADCASTSS    76(R13), Z18
+	VFMADD231PS     Z9, Z18, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z9
+	VPERMI2Q        Z16, Z14, Z9
+	VCVTPH2PS       Y9, Z9
+	VMOVDQU32       quarter2<>+0(SB), Z10
+	VPERMI2Q        Z15, Z13, Z10
+	VCVTPH2PS       Y10, Z10
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    112(R13), Z17
+	VMULPS          Z10, Z17, Z17
+	VFMADD231PS     Z17, Z11, Z1
+	VBROADCASTSS    116(R13), Z17
+	VFMADD231PS     Z9, Z17, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z9
+	VPERMI2Q        Z16, Z14, Z9
+	VCVTPH2PS       Y9, Z9
+	VMOVDQU32       quarter3<>+0(SB), Z10
+	VPERMI2Q        Z15, Z13, Z10
+	VCVTPH2PS       Y10, Z10
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    152(R13), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z12, Z1
+	VBROADCASTSS    156(R13), Z11
+	VFMADD231PS     Z9, Z11, Z1
+	VBROADCASTI32X4 160(R13), Z9
+	VBROADCASTI32X4 200(R13), K1, Z9
+	VBROADCASTI32X4 240(R13), K2, Z9
+	VBROADCASTI32X4 280(R13), K3, Z9
+	VBROADCASTI32X4 176(R13), Z10
+	VBROADCASTI32X4 216(R13), K1, Z10
+	VBROADCASTI32X4 256(R13), K2, Z10
+	VBROADCASTI32X4 296(R13), K3, Z10
+	PREFETCHT0      64(R9)
+	PREFETCHT0      128(R9)
+	VMOVDQU32       96(BX), Z11
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(BX), Z7, Z12
+	VMOVDQA64       Z0, Z13
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(BX), Z8, Z12
+	VMOVDQA64       Z0, Z14
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z14
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(BX), Z5, Z12
+	VPERMT2B        128(BX), Z6, Z11
+	VPANDD          Z2, Z12, Z15
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z9, Z15, Z11
+	VPDPBUSD        Z10, Z12, Z11
+	PREFETCHT0      64(R9)(AX*1)
+	PREFETCHT0      128(R9)(AX*1)
+	VMOVDQU32       96(BX)(AX*1), Z12
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        128(BX)(AX*1), Z7, Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z15, K4, Z13
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        128(BX)(AX*1), Z8, Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z15, K4, Z14
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        128(BX)(AX*1), Z5, Z15
+	VPERMT2B        128(BX)(AX*1), Z6, Z12
+	VPANDD          Z2, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z15
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z16, Z12
+	VPDPBUSD        Z10, Z15, Z12
+	PREFETCHT0      64(R9)(AX*2)
+	PREFETCHT0      128(R9)(AX*2)
+	VMOVDQU32       96(BX)(AX*2), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        128(BX)(AX*2), Z7, Z16
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z16, K4, Z13
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        128(BX)(AX*2), Z8, Z16
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z16, K4, Z14
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        128(BX)(AX*2), Z5, Z16
+	VPERMT2B        128(BX)(AX*2), Z6, Z15
+	VPANDD          Z2, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z17, Z15
+	VPDPBUSD        Z10, Z16, Z15
+	PREFETCHT0      64(R9)(CX*1)
+	PREFETCHT0      128(R9)(CX*1)
+	VMOVDQU32       96(BX)(CX*1), Z16
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        128(BX)(CX*1), Z7, Z17
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z17, K4, Z13
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        128(BX)(CX*1), Z8, Z17
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z17, K4, Z14
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        128(BX)(CX*1), Z5, Z17
+	VPERMT2B        128(BX)(CX*1), Z6, Z16
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
+	VPSRLW          $0x01, Z16, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z18, Z16
+	VPDPBUSD        Z10, Z17, Z16
+	VPUNPCKLDQ      Z12, Z11, Z17
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z11
+	VPUNPCKHDQ      Z16, Z15, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z17, Z12
+	VPUNPCKLQDQ     Z11, Z17, Z17
+	VPADDD          Z12, Z17, Z17
+	PREFETCHT0      64(R10)
+	PREFETCHT0      128(R10)
+	VMOVDQU32       96(SI), Z11
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(SI), Z7, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(SI), Z8, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z14
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(SI), Z5, Z12
+	VPERMT2B        128(SI), Z6, Z11
+	VPANDD          Z2, Z12, Z15
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z9, Z15, Z11
+	VPDPBUSD        Z10, Z12, Z11
+	PREFETCHT0      64(R10)(AX*1)
+	PREFETCHT0      128(R10)(AX*1)
+	VMOVDQU32       96(SI)(AX*1), Z12
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        128(SI)(AX*1), Z7, Z15
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z15, K4, Z13
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        128(SI)(AX*1), Z8, Z15
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z15, K4, Z14
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        128(SI)(AX*1), Z5, Z15
+	VPERMT2B        128(SI)(AX*1), Z6, Z12
+	VPANDD          Z2, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z16, Z12
+	VPDPBUSD        Z10, Z15, Z12
+	PREFETCHT0      64(R10)(AX*2)
+	PREFETCHT0      128(R10)(AX*2)
+	VMOVDQU32       96(SI)(AX*2), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        128(SI)(AX*2), Z7, Z16
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z16, K4, Z13
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        128(SI)(AX*2), Z8, Z16
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z16, K4, Z14
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        128(SI)(AX*2), Z5, Z16
+	VPERMT2B        128(SI)(AX*2), Z6, Z15
+	VPANDD          Z2, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z18, Z15
+	VPDPBUSD        Z10, Z16, Z15
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       96(SI)(CX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        128(SI)(CX*1), Z7, Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z18, K4, Z13
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        128(SI)(CX*1), Z8, Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z18, K4, Z14
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        128(SI)(CX*1), Z5, Z18
+	VPERMT2B        128(SI)(CX*1), Z6, Z16
+	VPANDD          Z2, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
+	VPSRLW          $0x01, Z16, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z9, Z19, Z16
+	VPDPBUSD        Z10, Z18, Z16
+	VPUNPCKLDQ      Z12, Z11, Z18
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z18, Z18
+	VPUNPCKLDQ      Z16, Z15, Z11
+	VPUNPCKHDQ      Z16, Z15, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z18, Z12
+	VPUNPCKLQDQ     Z11, Z18, Z18
+	VPADDD          Z12, Z18, Z18
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	VMOVDQU32       96(DI), Z11
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(DI), Z7, Z12
+	VMOVDQA64       Z0, Z15
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z15
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(DI), Z8, Z12
+	VMOVDQA64       Z0, Z16
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z16
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(DI), Z5, Z12
+	VPERMT2B        128(DI), Z6, Z11
+	VPANDD          Z2, Z12, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z9, Z19, Z11
+	VPDPBUSD        Z10, Z12, Z11
+	PREFETCHT0      64(R11)(AX*1)
+	PREFETCHT0      128(R11)(AX*1)
+	VMOVDQU32       96(DI)(AX*1), Z12
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        128(DI)(AX*1), Z7, Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z19, K4, Z15
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        128(DI)(AX*1), Z8, Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z19, K4, Z16
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        128(DI)(AX*1), Z5, Z19
+	VPERMT2B        128(DI)(AX*1), Z6, Z12
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z20, Z12
+	VPDPBUSD        Z10, Z19, Z12
+	PREFETCHT0      64(R11)(AX*2)
+	PREFETCHT0      128(R11)(AX*2)
+	VMOVDQU32       96(DI)(AX*2), Z19
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        128(DI)(AX*2), Z7, Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z20, K4, Z15
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        128(DI)(AX*2), Z8, Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z20, K4, Z16
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        128(DI)(AX*2), Z5, Z20
+	VPERMT2B        128(DI)(AX*2), Z6, Z19
+	VPANDD          Z2, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
+	VPSRLW          $0x01, Z19, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z20
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z21, Z19
+	VPDPBUSD        Z10, Z20, Z19
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       96(DI)(CX*1), Z20
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        128(DI)(CX*1), Z7, Z21
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z21, K4, Z15
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        128(DI)(CX*1), Z8, Z21
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z21, K4, Z16
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        128(DI)(CX*1), Z5, Z21
+	VPERMT2B        128(DI)(CX*1), Z6, Z20
+	VPANDD          Z2, Z21, Z22
+	VGF2P8AFFINEQB  $0x00, Z3, Z21, Z21
+	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
+	VPSRLW          $0x01, Z20, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z21
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z22, Z20
+	VPDPBUSD        Z10, Z21, Z20
+	VPUNPCKLDQ      Z12, Z11, Z21
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z21, Z21
+	VPUNPCKLDQ      Z20, Z19, Z11
+	VPUNPCKHDQ      Z20, Z19, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z21, Z12
+	VPUNPCKLQDQ     Z11, Z21, Z21
+	VPADDD          Z12, Z21, Z21
+	PREFETCHT0      64(R12)
+	PREFETCHT0      128(R12)
+	VMOVDQU32       96(R8), Z11
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(R8), Z7, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z15
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(R8), Z8, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z16
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        128(R8), Z5, Z12
+	VPERMT2B        128(R8), Z6, Z11
+	VPANDD          Z2, Z12, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z9, Z19, Z11
+	VPDPBUSD        Z10, Z12, Z11
+	PREFETCHT0      64(R12)(AX*1)
+	PREFETCHT0      128(R12)(AX*1)
+	VMOVDQU32       96(R8)(AX*1), Z12
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        128(R8)(AX*1), Z7, Z19
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z19, K4, Z15
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        128(R8)(AX*1), Z8, Z19
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z19, K4, Z16
+	VMOVDQA64       Z12, Z19
+	VPERMT2B        128(R8)(AX*1), Z5, Z19
+	VPERMT2B        128(R8)(AX*1), Z6, Z12
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z19
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z20, Z12
+	VPDPBUSD        Z10, Z19, Z12
+	PREFETCHT0      64(R12)(AX*2)
+	PREFETCHT0      128(R12)(AX*2)
+	VMOVDQU32       96(R8)(AX*2), Z19
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        128(R8)(AX*2), Z7, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z20, K4, Z15
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        128(R8)(AX*2), Z8, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z20, K4, Z16
+	VMOVDQA64       Z19, Z20
+	VPERMT2B        128(R8)(AX*2), Z5, Z20
+	VPERMT2B        128(R8)(AX*2), Z6, Z19
+	VPANDD          Z2, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
+	VPSRLW          $0x01, Z19, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z22, Z19
+	VPDPBUSD        Z10, Z20, Z19
+	PREFETCHT0      64(R12)(CX*1)
+	PREFETCHT0      128(R12)(CX*1)
+	VMOVDQU32       96(R8)(CX*1), Z20
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        128(R8)(CX*1), Z7, Z22
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z22, K4, Z15
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        128(R8)(CX*1), Z8, Z22
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z22, K4, Z16
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        128(R8)(CX*1), Z5, Z22
+	VPERMT2B        128(R8)(CX*1), Z6, Z20
+	VPANDD          Z2, Z22, Z23
+	VGF2P8AFFINEQB  $0x00, Z3, Z22, Z22
+	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
+	VPSRLW          $0x01, Z20, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z22
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z23, Z20
+	VPDPBUSD        Z10, Z22, Z20
+	VPUNPCKLDQ      Z12, Z11, Z9
+	VPUNPCKHDQ      Z12, Z11, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKLDQ      Z20, Z19, Z10
+	VPUNPCKHDQ      Z20, Z19, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKHQDQ     Z10, Z9, Z11
+	VPUNPCKLQDQ     Z10, Z9, Z9
+	VPADDD          Z11, Z9, Z9
+	VSHUFI32X4      $0x44, Z18, Z17, Z10
+	VSHUFI32X4      $0x44, Z9, Z21, Z11
+	VSHUFI32X4      $0xee, Z18, Z17, Z12
+	VSHUFI32X4      $0xee, Z9, Z21, Z17
+	VSHUFI32X4      $0x88, Z11, Z10, Z9
+	VSHUFI32X4      $0xdd, Z11, Z10, Z10
+	VSHUFI32X4      $0x88, Z17, Z12, Z11
+	VSHUFI32X4      $0xdd, Z17, Z12, Z12
+	VMOVDQU32       quarter0<>+0(SB), Z17
+	VPERMI2Q        Z16, Z14, Z17
+	VCVTPH2PS       Y17, Z17
+	VMOVDQU32       quarter0<>+0(SB), Z18
+	VPERMI2Q        Z15, Z13, Z18
+	VCVTPH2PS       Y18, Z18
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTSS    192(R13), Z19
+	VMULPS          Z18, Z19, Z19
+	VFMADD231PS     Z19, Z9, Z1
+	VBROADCASTSS    196(R13), Z19
+	VFMADD231PS     Z17, Z19, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z9
+	VPERMI2Q        Z16, Z14, Z9
+	VCVTPH2PS       Y9, Z9
+	VMOVDQU32       quarter1<>+0(SB), Z17
+	VPERMI2Q        Z15, Z13, Z17
+	VCVTPH2PS       Y17, Z17
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    232(R13), Z18
+	VMULPS          Z17, Z18, Z18
+	VFMADD231PS     Z18, Z10, Z1
+	VBROADCASTSS    236(R13), Z18
+	VFMADD231PS     Z9, Z18, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z9
+	VPERMI2Q        Z16, Z14, Z9
+	VCVTPH2PS       Y9, Z9
+	VMOVDQU32       quarter2<>+0(SB), Z10
+	VPERMI2Q        Z15, Z13, Z10
+	VCVTPH2PS       Y10, Z10
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    272(R13), Z17
+	VMULPS          Z10, Z17, Z17
+	VFMADD231PS     Z17, Z11, Z1
+	VBROADCASTSS    276(R13), Z17
+	VFMADD231PS     Z9, Z17, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z9
+	VPERMI2Q        Z16, Z14, Z9
+	VCVTPH2PS       Y9, Z9
+	VMOVDQU32       quarter3<>+0(SB), Z10
+	VPERMI2Q        Z15, Z13, Z10
+	VCVTPH2PS       Y10, Z10
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    312(R13), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z12, Z1
+	VBROADCASTSS    316(R13), Z11
+	VFMADD231PS     Z9, Z11, Z1
+	ADDQ            $0x00000140, R13
+	ADDQ            $0x000000c0, R9
+	ADDQ            $0x000000c0, R10
+	ADDQ            $0x000000c0, R11
+	ADDQ            $0x000000c0, R12
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000000c0, SI
+	ADDQ            $0x000000c0, DI
+	ADDQ            $0x000000c0, R8
+	DECQ            DX
+	JNZ             block
+	MOVQ            dst_base+104(FP), AX
+	VMOVUPS         Z1, (AX)
+	VZEROUPPER
+	RET
+
+DATA codes24_8_0<>+0(SB)/1, $0x08
+DATA codes24_8_0<>+1(SB)/1, $0x09
+DATA codes24_8_0<>+2(SB)/1, $0x0a
+DATA codes24_8_0<>+3(SB)/1, $0x0b
+DATA codes24_8_0<>+4(SB)/1, $0x0c
+DATA codes24_8_0<>+5(SB)/1, $0x0d
+DATA codes24_8_0<>+6(SB)/1, $0x0e
+DATA codes24_8_0<>+7(SB)/1, $0x0f
+DATA codes24_8_0<>+8(SB)/1, $0x10
+DATA codes24_8_0<>+9(SB)/1, $0x11
+DATA codes24_8_0<>+10(SB)/1, $0x12
+DATA codes24_8_0<>+11(SB)/1, $0x13
+DATA codes24_8_0<>+12(SB)/1, $0x14
+DATA codes24_8_0<>+13(SB)/1, $0x15
+DATA codes24_8_0<>+14(SB)/1, $0x16
+DATA codes24_8_0<>+15(SB)/1, $0x17
+DATA codes24_8_0<>+16(SB)/1, $0x20
+DATA codes24_8_0<>+17(SB)/1, $0x21
+DATA codes24_8_0<>+18(SB)/1, $0x22
+DATA codes24_8_0<>+19(SB)/1, $0x23
+DATA codes24_8_0<>+20(SB)/1, $0x24
+DATA codes24_8_0<>+21(SB)/1, $0x25
+DATA codes24_8_0<>+22(SB)/1, $0x26
+DATA codes24_8_0<>+23(SB)/1, $0x27
+DATA codes24_8_0<>+24(SB)/1, $0x28
+DATA codes24_8_0<>+25(SB)/1, $0x29
+DATA codes24_8_0<>+26(SB)/1, $0x2a
+DATA codes24_8_0<>+27(SB)/1, $0x2b
+DATA codes24_8_0<>+28(SB)/1, $0x2c
+DATA codes24_8_0<>+29(SB)/1, $0x2d
+DATA codes24_8_0<>+30(SB)/1, $0x2e
+DATA codes24_8_0<>+31(SB)/1, $0x2f
+DATA codes24_8_0<>+32(SB)/1, $0x38
+DATA codes24_8_0<>+33(SB)/1, $0x39
+DATA codes24_8_0<>+34(SB)/1, $0x3a
+DATA codes24_8_0<>+35(SB)/1, $0x3b
+DATA codes24_8_0<>+36(SB)/1, $0x3c
+DATA codes24_8_0<>+37(SB)/1, $0x3d
+DATA codes24_8_0<>+38(SB)/1, $0x3e
+DATA codes24_8_0<>+39(SB)/1, $0x3f
+DATA codes24_8_0<>+40(SB)/1, $0x60
+DATA codes24_8_0<>+41(SB)/1, $0x61
+DATA codes24_8_0<>+42(SB)/1, $0x62
+DATA codes24_8_0<>+43(SB)/1, $0x63
+DATA codes24_8_0<>+44(SB)/1, $0x64
+DATA codes24_8_0<>+45(SB)/1, $0x65
+DATA codes24_8_0<>+46(SB)/1, $0x66
+DATA codes24_8_0<>+47(SB)/1, $0x67
+DATA codes24_8_0<>+48(SB)/1, $0x70
+DATA codes24_8_0<>+49(SB)/1, $0x71
+DATA codes24_8_0<>+50(SB)/1, $0x72
+DATA codes24_8_0<>+51(SB)/1, $0x73
+DATA codes24_8_0<>+52(SB)/1, $0x74
+DATA codes24_8_0<>+53(SB)/1, $0x75
+DATA codes24_8_0<>+54(SB)/1, $0x76
+DATA codes24_8_0<>+55(SB)/1, $0x77
+DATA codes24_8_0<>+56(SB)/1, $0x78
+DATA codes24_8_0<>+57(SB)/1, $0x79
+DATA codes24_8_0<>+58(SB)/1, $0x7a
+DATA codes24_8_0<>+59(SB)/1, $0x7b
+DATA codes24_8_0<>+60(SB)/1, $0x7c
+DATA codes24_8_0<>+61(SB)/1, $0x7d
+DATA codes24_8_0<>+62(SB)/1, $0x7e
+DATA codes24_8_0<>+63(SB)/1, $0x7f
+GLOBL codes24_8_0<>(SB), RODATA|NOPTR, $64
+
+DATA codes24_8_1<>+0(SB)/1, $0x04
+DATA codes24_8_1<>+1(SB)/1, $0x04
+DATA codes24_8_1<>+2(SB)/1, $0x06
+DATA codes24_8_1<>+3(SB)/1, $0x04
+DATA codes24_8_1<>+4(SB)/1, $0x04
+DATA codes24_8_1<>+5(SB)/1, $0x04
+DATA codes24_8_1<>+6(SB)/1, $0x04
+DATA codes24_8_1<>+7(SB)/1, $0x04
+DATA codes24_8_1<>+8(SB)/1, $0x05
+DATA codes24_8_1<>+9(SB)/1, $0x05
+DATA codes24_8_1<>+10(SB)/1, $0x07
+DATA codes24_8_1<>+11(SB)/1, $0x05
+DATA codes24_8_1<>+12(SB)/1, $0x05
+DATA codes24_8_1<>+13(SB)/1, $0x05
+DATA codes24_8_1<>+14(SB)/1, $0x05
+DATA codes24_8_1<>+15(SB)/1, $0x05
+DATA codes24_8_1<>+16(SB)/1, $0x1c
+DATA codes24_8_1<>+17(SB)/1, $0x1c
+DATA codes24_8_1<>+18(SB)/1, $0x1e
+DATA codes24_8_1<>+19(SB)/1, $0x1c
+DATA codes24_8_1<>+20(SB)/1, $0x1c
+DATA codes24_8_1<>+21(SB)/1, $0x1c
+DATA codes24_8_1<>+22(SB)/1, $0x1c
+DATA codes24_8_1<>+23(SB)/1, $0x1c
+DATA codes24_8_1<>+24(SB)/1, $0x1d
+DATA codes24_8_1<>+25(SB)/1, $0x1d
+DATA codes24_8_1<>+26(SB)/1, $0x1f
+DATA codes24_8_1<>+27(SB)/1, $0x1d
+DATA codes24_8_1<>+28(SB)/1, $0x1d
+DATA codes24_8_1<>+29(SB)/1, $0x1d
+DATA codes24_8_1<>+30(SB)/1, $0x1d
+DATA codes24_8_1<>+31(SB)/1, $0x1d
+DATA codes24_8_1<>+32(SB)/1, $0x34
+DATA codes24_8_1<>+33(SB)/1, $0x34
+DATA codes24_8_1<>+34(SB)/1, $0x36
+DATA codes24_8_1<>+35(SB)/1, $0x34
+DATA codes24_8_1<>+36(SB)/1, $0x34
+DATA codes24_8_1<>+37(SB)/1, $0x34
+DATA codes24_8_1<>+38(SB)/1, $0x34
+DATA codes24_8_1<>+39(SB)/1, $0x34
+DATA codes24_8_1<>+40(SB)/1, $0x35
+DATA codes24_8_1<>+41(SB)/1, $0x35
+DATA codes24_8_1<>+42(SB)/1, $0x37
+DATA codes24_8_1<>+43(SB)/1, $0x35
+DATA codes24_8_1<>+44(SB)/1, $0x35
+DATA codes24_8_1<>+45(SB)/1, $0x35
+DATA codes24_8_1<>+46(SB)/1, $0x35
+DATA codes24_8_1<>+47(SB)/1, $0x35
+DATA codes24_8_1<>+48(SB)/1, $0x6c
+DATA codes24_8_1<>+49(SB)/1, $0x6c
+DATA codes24_8_1<>+50(SB)/1, $0x6e
+DATA codes24_8_1<>+51(SB)/1, $0x6c
+DATA codes24_8_1<>+52(SB)/1, $0x6c
+DATA codes24_8_1<>+53(SB)/1, $0x6c
+DATA codes24_8_1<>+54(SB)/1, $0x6c
+DATA codes24_8_1<>+55(SB)/1, $0x6c
+DATA codes24_8_1<>+56(SB)/1, $0x6d
+DATA codes24_8_1<>+57(SB)/1, $0x6d
+DATA codes24_8_1<>+58(SB)/1, $0x6f
+DATA codes24_8_1<>+59(SB)/1, $0x6d
+DATA codes24_8_1<>+60(SB)/1, $0x6d
+DATA codes24_8_1<>+61(SB)/1, $0x6d
+DATA codes24_8_1<>+62(SB)/1, $0x6d
+DATA codes24_8_1<>+63(SB)/1, $0x6d
+GLOBL codes24_8_1<>(SB), RODATA|NOPTR, $64
+
+DATA halves24_0<>+0(SB)/1, $0x00
+DATA halves24_0<>+1(SB)/1, $0x01
+DATA halves24_0<>+2(SB)/1, $0x00
+DATA halves24_0<>+3(SB)/1, $0x01
+DATA halves24_0<>+4(SB)/1, $0x00
+DATA halves24_0<>+5(SB)/1, $0x01
+DATA halves24_0<>+6(SB)/1, $0x00
+DATA halves24_0<>+7(SB)/1, $0x01
+DATA halves24_0<>+8(SB)/1, $0x00
+DATA halves24_0<>+9(SB)/1, $0x01
+DATA halves24_0<>+10(SB)/1, $0x00
+DATA halves24_0<>+11(SB)/1, $0x01
+DATA halves24_0<>+12(SB)/1, $0x00
+DATA halves24_0<>+13(SB)/1, $0x01
+DATA halves24_0<>+14(SB)/1, $0x00
+DATA halves24_0<>+15(SB)/1, $0x01
+DATA halves24_0<>+16(SB)/1, $0x18
+DATA halves24_0<>+17(SB)/1, $0x19
+DATA halves24_0<>+18(SB)/1, $0x18
+DATA halves24_0<>+19(SB)/1, $0x19
+DATA halves24_0<>+20(SB)/1, $0x18
+DATA halves24_0<>+21(SB)/1, $0x19
+DATA halves24_0<>+22(SB)/1, $0x18
+DATA halves24_0<>+23(SB)/1, $0x19
+DATA halves24_0<>+24(SB)/1, $0x18
+DATA halves24_0<>+25(SB)/1, $0x19
+DATA halves24_0<>+26(SB)/1, $0x18
+DATA halves24_0<>+27(SB)/1, $0x19
+DATA halves24_0<>+28(SB)/1, $0x18
+DATA halves24_0<>+29(SB)/1, $0x19
+DATA halves24_0<>+30(SB)/1, $0x18
+DATA halves24_0<>+31(SB)/1, $0x19
+DATA halves24_0<>+32(SB)/1, $0x30
+DATA halves24_0<>+33(SB)/1, $0x31
+DATA halves24_0<>+34(SB)/1, $0x30
+DATA halves24_0<>+35(SB)/1, $0x31
+DATA halves24_0<>+36(SB)/1, $0x30
+DATA halves24_0<>+37(SB)/1, $0x31
+DATA halves24_0<>+38(SB)/1, $0x30
+DATA halves24_0<>+39(SB)/1, $0x31
+DATA halves24_0<>+40(SB)/1, $0x30
+DATA halves24_0<>+41(SB)/1, $0x31
+DATA halves24_0<>+42(SB)/1, $0x30
+DATA halves24_0<>+43(SB)/1, $0x31
+DATA halves24_0<>+44(SB)/1, $0x30
+DATA halves24_0<>+45(SB)/1, $0x31
+DATA halves24_0<>+46(SB)/1, $0x30
+DATA halves24_0<>+47(SB)/1, $0x31
+DATA halves24_0<>+48(SB)/1, $0x68
+DATA halves24_0<>+49(SB)/1, $0x69
+DATA halves24_0<>+50(SB)/1, $0x68
+DATA halves24_0<>+51(SB)/1, $0x69
+DATA halves24_0<>+52(SB)/1, $0x68
+DATA halves24_0<>+53(SB)/1, $0x69
+DATA halves24_0<>+54(SB)/1, $0x68
+DATA halves24_0<>+55(SB)/1, $0x69
+DATA halves24_0<>+56(SB)/1, $0x68
+DATA halves24_0<>+57(SB)/1, $0x69
+DATA halves24_0<>+58(SB)/1, $0x68
+DATA halves24_0<>+59(SB)/1, $0x69
+DATA halves24_0<>+60(SB)/1, $0x68
+DATA halves24_0<>+61(SB)/1, $0x69
+DATA halves24_0<>+62(SB)/1, $0x68
+DATA halves24_0<>+63(SB)/1, $0x69
+GLOBL halves24_0<>(SB), RODATA|NOPTR, $64
+
+DATA halves24_2<>+0(SB)/1, $0x02
+DATA halves24_2<>+1(SB)/1, $0x03
+DATA halves24_2<>+2(SB)/1, $0x02
+DATA halves24_2<>+3(SB)/1, $0x03
+DATA halves24_2<>+4(SB)/1, $0x02
+DATA halves24_2<>+5(SB)/1, $0x03
+DATA halves24_2<>+6(SB)/1, $0x02
+DATA halves24_2<>+7(SB)/1, $0x03
+DATA halves24_2<>+8(SB)/1, $0x02
+DATA halves24_2<>+9(SB)/1, $0x03
+DATA halves24_2<>+10(SB)/1, $0x02
+DATA halves24_2<>+11(SB)/1, $0x03
+DATA halves24_2<>+12(SB)/1, $0x02
+DATA halves24_2<>+13(SB)/1, $0x03
+DATA halves24_2<>+14(SB)/1, $0x02
+DATA halves24_2<>+15(SB)/1, $0x03
+DATA halves24_2<>+16(SB)/1, $0x1a
+DATA halves24_2<>+17(SB)/1, $0x1b
+DATA halves24_2<>+18(SB)/1, $0x1a
+DATA halves24_2<>+19(SB)/1, $0x1b
+DATA halves24_2<>+20(SB)/1, $0x1a
+DATA halves24_2<>+21(SB)/1, $0x1b
+DATA halves24_2<>+22(SB)/1, $0x1a
+DATA halves24_2<>+23(SB)/1, $0x1b
+DATA halves24_2<>+24(SB)/1, $0x1a
+DATA halves24_2<>+25(SB)/1, $0x1b
+DATA halves24_2<>+26(SB)/1, $0x1a
+DATA halves24_2<>+27(SB)/1, $0x1b
+DATA halves24_2<>+28(SB)/1, $0x1a
+DATA halves24_2<>+29(SB)/1, $0x1b
+DATA halves24_2<>+30(SB)/1, $0x1a
+DATA halves24_2<>+31(SB)/1, $0x1b
+DATA halves24_2<>+32(SB)/1, $0x32
+DATA halves24_2<>+33(SB)/1, $0x33
+DATA halves24_2<>+34(SB)/1, $0x32
+DATA halves24_2<>+35(SB)/1, $0x33
+DATA halves24_2<>+36(SB)/1, $0x32
+DATA halves24_2<>+37(SB)/1, $0x33
+DATA halves24_2<>+38(SB)/1, $0x32
+DATA halves24_2<>+39(SB)/1, $0x33
+DATA halves24_2<>+40(SB)/1, $0x32
+DATA halves24_2<>+41(SB)/1, $0x33
+DATA halves24_2<>+42(SB)/1, $0x32
+DATA halves24_2<>+43(SB)/1, $0x33
+DATA halves24_2<>+44(SB)/1, $0x32
+DATA halves24_2<>+45(SB)/1, $0x33
+DATA halves24_2<>+46(SB)/1, $0x32
+DATA halves24_2<>+47(SB)/1, $0x33
+DATA halves24_2<>+48(SB)/1, $0x6a
+DATA halves24_2<>+49(SB)/1, $0x6b
+DATA halves24_2<>+50(SB)/1, $0x6a
+DATA halves24_2<>+51(SB)/1, $0x6b
+DATA halves24_2<>+52(SB)/1, $0x6a
+DATA halves24_2<>+53(SB)/1, $0x6b
+DATA halves24_2<>+54(SB)/1, $0x6a
+DATA halves24_2<>+55(SB)/1, $0x6b
+DATA halves24_2<>+56(SB)/1, $0x6a
+DATA halves24_2<>+57(SB)/1, $0x6b
+DATA halves24_2<>+58(SB)/1, $0x6a
+DATA halves24_2<>+59(SB)/1, $0x6b
+DATA halves24_2<>+60(SB)/1, $0x6a
+DATA halves24_2<>+61(SB)/1, $0x6b
+DATA halves24_2<>+62(SB)/1, $0x6a
+DATA halves24_2<>+63(SB)/1, $0x6b
+GLOBL halves24_2<>(SB), RODATA|NOPTR, $64
+
 // func avx512DotQuadsQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
 TEXT ·avx512DotQuadsQ8_0x1(SB), NOSPLIT, $0-144
@@ -49287,8 +52707,8 @@ TEXT ·avx512DotQuadsQ8_0x1(SB), NOSPLIT, $0-144
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K3
 	VPBROADCASTD word80808080<>+0(SB), Z2
-	VMOVDQU32    codes34_2<>+0(SB), Z3
-	VMOVDQU32    codes34_18<>+0(SB), Z4
+	VMOVDQU32    codes34_2_0<>+0(SB), Z3
+	VMOVDQU32    codes34_2_1<>+0(SB), Z4
 	VMOVDQU32    halves34_0<>+0(SB), Z5
 	MOVQ         w_base+24(FP), BX
 	MOVQ         $0x00000002, SI
@@ -50164,137 +53584,137 @@ within:
 	VZEROUPPER
 	RET
 
-DATA codes34_2<>+0(SB)/1, $0x02
-DATA codes34_2<>+1(SB)/1, $0x03
-DATA codes34_2<>+2(SB)/1, $0x04
-DATA codes34_2<>+3(SB)/1, $0x05
-DATA codes34_2<>+4(SB)/1, $0x06
-DATA codes34_2<>+5(SB)/1, $0x07
-DATA codes34_2<>+6(SB)/1, $0x08
-DATA codes34_2<>+7(SB)/1, $0x09
-DATA codes34_2<>+8(SB)/1, $0x0a
-DATA codes34_2<>+9(SB)/1, $0x0b
-DATA codes34_2<>+10(SB)/1, $0x0c
-DATA codes34_2<>+11(SB)/1, $0x0d
-DATA codes34_2<>+12(SB)/1, $0x0e
-DATA codes34_2<>+13(SB)/1, $0x0f
-DATA codes34_2<>+14(SB)/1, $0x10
-DATA codes34_2<>+15(SB)/1, $0x11
-DATA codes34_2<>+16(SB)/1, $0x24
-DATA codes34_2<>+17(SB)/1, $0x25
-DATA codes34_2<>+18(SB)/1, $0x26
-DATA codes34_2<>+19(SB)/1, $0x27
-DATA codes34_2<>+20(SB)/1, $0x28
-DATA codes34_2<>+21(SB)/1, $0x29
-DATA codes34_2<>+22(SB)/1, $0x2a
-DATA codes34_2<>+23(SB)/1, $0x2b
-DATA codes34_2<>+24(SB)/1, $0x2c
-DATA codes34_2<>+25(SB)/1, $0x2d
-DATA codes34_2<>+26(SB)/1, $0x2e
-DATA codes34_2<>+27(SB)/1, $0x2f
-DATA codes34_2<>+28(SB)/1, $0x30
-DATA codes34_2<>+29(SB)/1, $0x31
-DATA codes34_2<>+30(SB)/1, $0x32
-DATA codes34_2<>+31(SB)/1, $0x33
-DATA codes34_2<>+32(SB)/1, $0x46
-DATA codes34_2<>+33(SB)/1, $0x47
-DATA codes34_2<>+34(SB)/1, $0x48
-DATA codes34_2<>+35(SB)/1, $0x49
-DATA codes34_2<>+36(SB)/1, $0x4a
-DATA codes34_2<>+37(SB)/1, $0x4b
-DATA codes34_2<>+38(SB)/1, $0x4c
-DATA codes34_2<>+39(SB)/1, $0x4d
-DATA codes34_2<>+40(SB)/1, $0x4e
-DATA codes34_2<>+41(SB)/1, $0x4f
-DATA codes34_2<>+42(SB)/1, $0x50
-DATA codes34_2<>+43(SB)/1, $0x51
-DATA codes34_2<>+44(SB)/1, $0x52
-DATA codes34_2<>+45(SB)/1, $0x53
-DATA codes34_2<>+46(SB)/1, $0x54
-DATA codes34_2<>+47(SB)/1, $0x55
-DATA codes34_2<>+48(SB)/1, $0x68
-DATA codes34_2<>+49(SB)/1, $0x69
-DATA codes34_2<>+50(SB)/1, $0x6a
-DATA codes34_2<>+51(SB)/1, $0x6b
-DATA codes34_2<>+52(SB)/1, $0x6c
-DATA codes34_2<>+53(SB)/1, $0x6d
-DATA codes34_2<>+54(SB)/1, $0x6e
-DATA codes34_2<>+55(SB)/1, $0x6f
-DATA codes34_2<>+56(SB)/1, $0x70
-DATA codes34_2<>+57(SB)/1, $0x71
-DATA codes34_2<>+58(SB)/1, $0x72
-DATA codes34_2<>+59(SB)/1, $0x73
-DATA codes34_2<>+60(SB)/1, $0x74
-DATA codes34_2<>+61(SB)/1, $0x75
-DATA codes34_2<>+62(SB)/1, $0x76
-DATA codes34_2<>+63(SB)/1, $0x77
-GLOBL codes34_2<>(SB), RODATA|NOPTR, $64
+DATA codes34_2_0<>+0(SB)/1, $0x02
+DATA codes34_2_0<>+1(SB)/1, $0x03
+DATA codes34_2_0<>+2(SB)/1, $0x04
+DATA codes34_2_0<>+3(SB)/1, $0x05
+DATA codes34_2_0<>+4(SB)/1, $0x06
+DATA codes34_2_0<>+5(SB)/1, $0x07
+DATA codes34_2_0<>+6(SB)/1, $0x08
+DATA codes34_2_0<>+7(SB)/1, $0x09
+DATA codes34_2_0<>+8(SB)/1, $0x0a
+DATA codes34_2_0<>+9(SB)/1, $0x0b
+DATA codes34_2_0<>+10(SB)/1, $0x0c
+DATA codes34_2_0<>+11(SB)/1, $0x0d
+DATA codes34_2_0<>+12(SB)/1, $0x0e
+DATA codes34_2_0<>+13(SB)/1, $0x0f
+DATA codes34_2_0<>+14(SB)/1, $0x10
+DATA codes34_2_0<>+15(SB)/1, $0x11
+DATA codes34_2_0<>+16(SB)/1, $0x24
+DATA codes34_2_0<>+17(SB)/1, $0x25
+DATA codes34_2_0<>+18(SB)/1, $0x26
+DATA codes34_2_0<>+19(SB)/1, $0x27
+DATA codes34_2_0<>+20(SB)/1, $0x28
+DATA codes34_2_0<>+21(SB)/1, $0x29
+DATA codes34_2_0<>+22(SB)/1, $0x2a
+DATA codes34_2_0<>+23(SB)/1, $0x2b
+DATA codes34_2_0<>+24(SB)/1, $0x2c
+DATA codes34_2_0<>+25(SB)/1, $0x2d
+DATA codes34_2_0<>+26(SB)/1, $0x2e
+DATA codes34_2_0<>+27(SB)/1, $0x2f
+DATA codes34_2_0<>+28(SB)/1, $0x30
+DATA codes34_2_0<>+29(SB)/1, $0x31
+DATA codes34_2_0<>+30(SB)/1, $0x32
+DATA codes34_2_0<>+31(SB)/1, $0x33
+DATA codes34_2_0<>+32(SB)/1, $0x46
+DATA codes34_2_0<>+33(SB)/1, $0x47
+DATA codes34_2_0<>+34(SB)/1, $0x48
+DATA codes34_2_0<>+35(SB)/1, $0x49
+DATA codes34_2_0<>+36(SB)/1, $0x4a
+DATA codes34_2_0<>+37(SB)/1, $0x4b
+DATA codes34_2_0<>+38(SB)/1, $0x4c
+DATA codes34_2_0<>+39(SB)/1, $0x4d
+DATA codes34_2_0<>+40(SB)/1, $0x4e
+DATA codes34_2_0<>+41(SB)/1, $0x4f
+DATA codes34_2_0<>+42(SB)/1, $0x50
+DATA codes34_2_0<>+43(SB)/1, $0x51
+DATA codes34_2_0<>+44(SB)/1, $0x52
+DATA codes34_2_0<>+45(SB)/1, $0x53
+DATA codes34_2_0<>+46(SB)/1, $0x54
+DATA codes34_2_0<>+47(SB)/1, $0x55
+DATA codes34_2_0<>+48(SB)/1, $0x68
+DATA codes34_2_0<>+49(SB)/1, $0x69
+DATA codes34_2_0<>+50(SB)/1, $0x6a
+DATA codes34_2_0<>+51(SB)/1, $0x6b
+DATA codes34_2_0<>+52(SB)/1, $0x6c
+DATA codes34_2_0<>+53(SB)/1, $0x6d
+DATA codes34_2_0<>+54(SB)/1, $0x6e
+DATA codes34_2_0<>+55(SB)/1, $0x6f
+DATA codes34_2_0<>+56(SB)/1, $0x70
+DATA codes34_2_0<>+57(SB)/1, $0x71
+DATA codes34_2_0<>+58(SB)/1, $0x72
+DATA codes34_2_0<>+59(SB)/1, $0x73
+DATA codes34_2_0<>+60(SB)/1, $0x74
+DATA codes34_2_0<>+61(SB)/1, $0x75
+DATA codes34_2_0<>+62(SB)/1, $0x76
+DATA codes34_2_0<>+63(SB)/1, $0x77
+GLOBL codes34_2_0<>(SB), RODATA|NOPTR, $64
 
-DATA codes34_18<>+0(SB)/1, $0x0a
-DATA codes34_18<>+1(SB)/1, $0x0b
-DATA codes34_18<>+2(SB)/1, $0x0c
-DATA codes34_18<>+3(SB)/1, $0x0d
-DATA codes34_18<>+4(SB)/1, $0x0e
-DATA codes34_18<>+5(SB)/1, $0x0f
-DATA codes34_18<>+6(SB)/1, $0x10
-DATA codes34_18<>+7(SB)/1, $0x11
-DATA codes34_18<>+8(SB)/1, $0x12
-DATA codes34_18<>+9(SB)/1, $0x13
-DATA codes34_18<>+10(SB)/1, $0x14
-DATA codes34_18<>+11(SB)/1, $0x15
-DATA codes34_18<>+12(SB)/1, $0x16
-DATA codes34_18<>+13(SB)/1, $0x17
-DATA codes34_18<>+14(SB)/1, $0x18
-DATA codes34_18<>+15(SB)/1, $0x19
-DATA codes34_18<>+16(SB)/1, $0x2c
-DATA codes34_18<>+17(SB)/1, $0x2d
-DATA codes34_18<>+18(SB)/1, $0x2e
-DATA codes34_18<>+19(SB)/1, $0x2f
-DATA codes34_18<>+20(SB)/1, $0x30
-DATA codes34_18<>+21(SB)/1, $0x31
-DATA codes34_18<>+22(SB)/1, $0x32
-DATA codes34_18<>+23(SB)/1, $0x33
-DATA codes34_18<>+24(SB)/1, $0x34
-DATA codes34_18<>+25(SB)/1, $0x35
-DATA codes34_18<>+26(SB)/1, $0x36
-DATA codes34_18<>+27(SB)/1, $0x37
-DATA codes34_18<>+28(SB)/1, $0x38
-DATA codes34_18<>+29(SB)/1, $0x39
-DATA codes34_18<>+30(SB)/1, $0x3a
-DATA codes34_18<>+31(SB)/1, $0x3b
-DATA codes34_18<>+32(SB)/1, $0x4e
-DATA codes34_18<>+33(SB)/1, $0x4f
-DATA codes34_18<>+34(SB)/1, $0x50
-DATA codes34_18<>+35(SB)/1, $0x51
-DATA codes34_18<>+36(SB)/1, $0x52
-DATA codes34_18<>+37(SB)/1, $0x53
-DATA codes34_18<>+38(SB)/1, $0x54
-DATA codes34_18<>+39(SB)/1, $0x55
-DATA codes34_18<>+40(SB)/1, $0x56
-DATA codes34_18<>+41(SB)/1, $0x57
-DATA codes34_18<>+42(SB)/1, $0x58
-DATA codes34_18<>+43(SB)/1, $0x59
-DATA codes34_18<>+44(SB)/1, $0x5a
-DATA codes34_18<>+45(SB)/1, $0x5b
-DATA codes34_18<>+46(SB)/1, $0x5c
-DATA codes34_18<>+47(SB)/1, $0x5d
-DATA codes34_18<>+48(SB)/1, $0x70
-DATA codes34_18<>+49(SB)/1, $0x71
-DATA codes34_18<>+50(SB)/1, $0x72
-DATA codes34_18<>+51(SB)/1, $0x73
-DATA codes34_18<>+52(SB)/1, $0x74
-DATA codes34_18<>+53(SB)/1, $0x75
-DATA codes34_18<>+54(SB)/1, $0x76
-DATA codes34_18<>+55(SB)/1, $0x77
-DATA codes34_18<>+56(SB)/1, $0x78
-DATA codes34_18<>+57(SB)/1, $0x79
-DATA codes34_18<>+58(SB)/1, $0x7a
-DATA codes34_18<>+59(SB)/1, $0x7b
-DATA codes34_18<>+60(SB)/1, $0x7c
-DATA codes34_18<>+61(SB)/1, $0x7d
-DATA codes34_18<>+62(SB)/1, $0x7e
-DATA codes34_18<>+63(SB)/1, $0x7f
-GLOBL codes34_18<>(SB), RODATA|NOPTR, $64
+DATA codes34_2_1<>+0(SB)/1, $0x0a
+DATA codes34_2_1<>+1(SB)/1, $0x0b
+DATA codes34_2_1<>+2(SB)/1, $0x0c
+DATA codes34_2_1<>+3(SB)/1, $0x0d
+DATA codes34_2_1<>+4(SB)/1, $0x0e
+DATA codes34_2_1<>+5(SB)/1, $0x0f
+DATA codes34_2_1<>+6(SB)/1, $0x10
+DATA codes34_2_1<>+7(SB)/1, $0x11
+DATA codes34_2_1<>+8(SB)/1, $0x12
+DATA codes34_2_1<>+9(SB)/1, $0x13
+DATA codes34_2_1<>+10(SB)/1, $0x14
+DATA codes34_2_1<>+11(SB)/1, $0x15
+DATA codes34_2_1<>+12(SB)/1, $0x16
+DATA codes34_2_1<>+13(SB)/1, $0x17
+DATA codes34_2_1<>+14(SB)/1, $0x18
+DATA codes34_2_1<>+15(SB)/1, $0x19
+DATA codes34_2_1<>+16(SB)/1, $0x2c
+DATA codes34_2_1<>+17(SB)/1, $0x2d
+DATA codes34_2_1<>+18(SB)/1, $0x2e
+DATA codes34_2_1<>+19(SB)/1, $0x2f
+DATA codes34_2_1<>+20(SB)/1, $0x30
+DATA codes34_2_1<>+21(SB)/1, $0x31
+DATA codes34_2_1<>+22(SB)/1, $0x32
+DATA codes34_2_1<>+23(SB)/1, $0x33
+DATA codes34_2_1<>+24(SB)/1, $0x34
+DATA codes34_2_1<>+25(SB)/1, $0x35
+DATA codes34_2_1<>+26(SB)/1, $0x36
+DATA codes34_2_1<>+27(SB)/1, $0x37
+DATA codes34_2_1<>+28(SB)/1, $0x38
+DATA codes34_2_1<>+29(SB)/1, $0x39
+DATA codes34_2_1<>+30(SB)/1, $0x3a
+DATA codes34_2_1<>+31(SB)/1, $0x3b
+DATA codes34_2_1<>+32(SB)/1, $0x4e
+DATA codes34_2_1<>+33(SB)/1, $0x4f
+DATA codes34_2_1<>+34(SB)/1, $0x50
+DATA codes34_2_1<>+35(SB)/1, $0x51
+DATA codes34_2_1<>+36(SB)/1, $0x52
+DATA codes34_2_1<>+37(SB)/1, $0x53
+DATA codes34_2_1<>+38(SB)/1, $0x54
+DATA codes34_2_1<>+39(SB)/1, $0x55
+DATA codes34_2_1<>+40(SB)/1, $0x56
+DATA codes34_2_1<>+41(SB)/1, $0x57
+DATA codes34_2_1<>+42(SB)/1, $0x58
+DATA codes34_2_1<>+43(SB)/1, $0x59
+DATA codes34_2_1<>+44(SB)/1, $0x5a
+DATA codes34_2_1<>+45(SB)/1, $0x5b
+DATA codes34_2_1<>+46(SB)/1, $0x5c
+DATA codes34_2_1<>+47(SB)/1, $0x5d
+DATA codes34_2_1<>+48(SB)/1, $0x70
+DATA codes34_2_1<>+49(SB)/1, $0x71
+DATA codes34_2_1<>+50(SB)/1, $0x72
+DATA codes34_2_1<>+51(SB)/1, $0x73
+DATA codes34_2_1<>+52(SB)/1, $0x74
+DATA codes34_2_1<>+53(SB)/1, $0x75
+DATA codes34_2_1<>+54(SB)/1, $0x76
+DATA codes34_2_1<>+55(SB)/1, $0x77
+DATA codes34_2_1<>+56(SB)/1, $0x78
+DATA codes34_2_1<>+57(SB)/1, $0x79
+DATA codes34_2_1<>+58(SB)/1, $0x7a
+DATA codes34_2_1<>+59(SB)/1, $0x7b
+DATA codes34_2_1<>+60(SB)/1, $0x7c
+DATA codes34_2_1<>+61(SB)/1, $0x7d
+DATA codes34_2_1<>+62(SB)/1, $0x7e
+DATA codes34_2_1<>+63(SB)/1, $0x7f
+GLOBL codes34_2_1<>(SB), RODATA|NOPTR, $64
 
 DATA halves34_0<>+0(SB)/1, $0x00
 DATA halves34_0<>+1(SB)/1, $0x01
@@ -50378,8 +53798,8 @@ TEXT ·avx512DotQuadsQ8_0x2(SB), NOSPLIT, $0-144
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K3
 	VPBROADCASTD word80808080<>+0(SB), Z3
-	VMOVDQU32    codes34_2<>+0(SB), Z4
-	VMOVDQU32    codes34_18<>+0(SB), Z5
+	VMOVDQU32    codes34_2_0<>+0(SB), Z4
+	VMOVDQU32    codes34_2_1<>+0(SB), Z5
 	VMOVDQU32    halves34_0<>+0(SB), Z6
 	MOVQ         w_base+24(FP), BX
 	MOVQ         $0x00000002, SI
@@ -62426,10 +65846,10 @@ TEXT ·avx512DotQuadsIQ4_NLx1(SB), NOSPLIT, $0-144
 	KMOVW           DX, K2
 	MOVL            $0x0000f000, DX
 	KMOVW           DX, K3
-	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
-	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
-	VBROADCASTI32X4 iq4Levels<>+0(SB), Z4
-	VMOVDQU32       codes18_2<>+0(SB), Z5
+	VBROADCASTI32X4 iq4Levels<>+0(SB), Z2
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z3
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
+	VMOVDQU32       codes18_2_0<>+0(SB), Z5
 	VMOVDQU32       halves18_0<>+0(SB), Z6
 	MOVQ            w_base+24(FP), DX
 	MOVQ            ahead+136(FP), R9
@@ -62461,10 +65881,10 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VPERMT2B        8(BX), Z5, Z9
-	VPANDD          Z2, Z9, Z11
-	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VPSHUFB         Z11, Z4, Z11
-	VPSHUFB         Z9, Z4, Z9
+	VPANDD          Z3, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
+	VPSHUFB         Z11, Z2, Z11
+	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z7, Z11, Z12
 	VPDPBUSD        Z8, Z9, Z12
@@ -62473,10 +65893,10 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VPERMT2B        8(BX)(AX*1), Z5, Z9
-	VPANDD          Z2, Z9, Z11
-	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VPSHUFB         Z11, Z4, Z11
-	VPSHUFB         Z9, Z4, Z9
+	VPANDD          Z3, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
+	VPSHUFB         Z11, Z2, Z11
+	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z13
 	VPDPBUSD        Z7, Z11, Z13
 	VPDPBUSD        Z8, Z9, Z13
@@ -62485,10 +65905,10 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VPERMT2B        8(BX)(AX*2), Z5, Z9
-	VPANDD          Z2, Z9, Z11
-	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VPSHUFB         Z11, Z4, Z11
-	VPSHUFB         Z9, Z4, Z9
+	VPANDD          Z3, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
+	VPSHUFB         Z11, Z2, Z11
+	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z7, Z11, Z14
 	VPDPBUSD        Z8, Z9, Z14
@@ -62497,10 +65917,10 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VPERMT2B        8(BX)(CX*1), Z5, Z9
-	VPANDD          Z2, Z9, Z11
-	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VPSHUFB         Z11, Z4, Z11
-	VPSHUFB         Z9, Z4, Z9
+	VPANDD          Z3, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
+	VPSHUFB         Z11, Z2, Z11
+	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z7, Z11, Z15
 	VPDPBUSD        Z8, Z9, Z15
@@ -62518,10 +65938,10 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VPERMT2B        8(SI), Z5, Z11
-	VPANDD          Z2, Z11, Z12
-	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
-	VPSHUFB         Z12, Z4, Z12
-	VPSHUFB         Z11, Z4, Z11
+	VPANDD          Z3, Z11, Z12
+	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
+	VPSHUFB         Z12, Z2, Z12
+	VPSHUFB         Z11, Z2, Z11
 	VMOVDQA32       Z0, Z13
 	VPDPBUSD        Z7, Z12, Z13
 	VPDPBUSD        Z8, Z11, Z13
@@ -62530,10 +65950,10 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VPERMT2B        8(SI)(AX*1), Z5, Z11
-	VPANDD          Z2, Z11, Z12
-	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
-	VPSHUFB         Z12, Z4, Z12
-	VPSHUFB         Z11, Z4, Z11
+	VPANDD          Z3, Z11, Z12
+	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
+	VPSHUFB         Z12, Z2, Z12
+	VPSHUFB         Z11, Z2, Z11
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z7, Z12, Z14
 	VPDPBUSD        Z8, Z11, Z14
@@ -62542,10 +65962,10 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VPERMT2B        8(SI)(AX*2), Z5, Z11
-	VPANDD          Z2, Z11, Z12
-	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
-	VPSHUFB         Z12, Z4, Z12
-	VPSHUFB         Z11, Z4, Z11
+	VPANDD          Z3, Z11, Z12
+	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
+	VPSHUFB         Z12, Z2, Z12
+	VPSHUFB         Z11, Z2, Z11
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z7, Z12, Z15
 	VPDPBUSD        Z8, Z11, Z15
@@ -62554,10 +65974,10 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VPERMT2B        8(SI)(CX*1), Z5, Z11
-	VPANDD          Z2, Z11, Z12
-	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
-	VPSHUFB         Z12, Z4, Z12
-	VPSHUFB         Z11, Z4, Z11
+	VPANDD          Z3, Z11, Z12
+	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
+	VPSHUFB         Z12, Z2, Z12
+	VPSHUFB         Z11, Z2, Z11
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z7, Z12, Z16
 	VPDPBUSD        Z8, Z11, Z16
@@ -62577,10 +65997,10 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VPERMT2B        8(DI), Z5, Z12
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VPSHUFB         Z14, Z4, Z14
-	VPSHUFB         Z12, Z4, Z12
+	VPANDD          Z3, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
+	VPSHUFB         Z14, Z2, Z14
+	VPSHUFB         Z12, Z2, Z12
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z7, Z14, Z15
 	VPDPBUSD        Z8, Z12, Z15
@@ -62589,10 +66009,10 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VPERMT2B        8(DI)(AX*1), Z5, Z12
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VPSHUFB         Z14, Z4, Z14
-	VPSHUFB         Z12, Z4, Z12
+	VPANDD          Z3, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
+	VPSHUFB         Z14, Z2, Z14
+	VPSHUFB         Z12, Z2, Z12
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z7, Z14, Z16
 	VPDPBUSD        Z8, Z12, Z16
@@ -62601,10 +66021,10 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VPERMT2B        8(DI)(AX*2), Z5, Z12
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VPSHUFB         Z14, Z4, Z14
-	VPSHUFB         Z12, Z4, Z12
+	VPANDD          Z3, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
+	VPSHUFB         Z14, Z2, Z14
+	VPSHUFB         Z12, Z2, Z12
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z7, Z14, Z17
 	VPDPBUSD        Z8, Z12, Z17
@@ -62613,10 +66033,10 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VPERMT2B        8(DI)(CX*1), Z5, Z12
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VPSHUFB         Z14, Z4, Z14
-	VPSHUFB         Z12, Z4, Z12
+	VPANDD          Z3, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
+	VPSHUFB         Z14, Z2, Z14
+	VPSHUFB         Z12, Z2, Z12
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z7, Z14, Z18
 	VPDPBUSD        Z8, Z12, Z18
@@ -62634,10 +66054,10 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VPERMT2B        8(R8), Z5, Z14
-	VPANDD          Z2, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VPSHUFB         Z15, Z4, Z15
-	VPSHUFB         Z14, Z4, Z14
+	VPANDD          Z3, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VPSHUFB         Z15, Z2, Z15
+	VPSHUFB         Z14, Z2, Z14
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z7, Z15, Z16
 	VPDPBUSD        Z8, Z14, Z16
@@ -62646,10 +66066,10 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VPERMT2B        8(R8)(AX*1), Z5, Z14
-	VPANDD          Z2, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VPSHUFB         Z15, Z4, Z15
-	VPSHUFB         Z14, Z4, Z14
+	VPANDD          Z3, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VPSHUFB         Z15, Z2, Z15
+	VPSHUFB         Z14, Z2, Z14
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z7, Z15, Z17
 	VPDPBUSD        Z8, Z14, Z17
@@ -62658,10 +66078,10 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VPERMT2B        8(R8)(AX*2), Z5, Z14
-	VPANDD          Z2, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VPSHUFB         Z15, Z4, Z15
-	VPSHUFB         Z14, Z4, Z14
+	VPANDD          Z3, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VPSHUFB         Z15, Z2, Z15
+	VPSHUFB         Z14, Z2, Z14
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z7, Z15, Z18
 	VPDPBUSD        Z8, Z14, Z18
@@ -62670,10 +66090,10 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VPERMT2B        8(R8)(CX*1), Z5, Z14
-	VPANDD          Z2, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VPSHUFB         Z15, Z4, Z15
-	VPSHUFB         Z14, Z4, Z14
+	VPANDD          Z3, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VPSHUFB         Z15, Z2, Z15
+	VPSHUFB         Z14, Z2, Z14
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z7, Z15, Z19
 	VPDPBUSD        Z8, Z14, Z19
@@ -62741,10 +66161,10 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VPERMT2B        80(BX), Z5, Z9
-	VPANDD          Z2, Z9, Z11
-	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VPSHUFB         Z11, Z4, Z11
-	VPSHUFB         Z9, Z4, Z9
+	VPANDD          Z3, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
+	VPSHUFB         Z11, Z2, Z11
+	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z7, Z11, Z12
 	VPDPBUSD        Z8, Z9, Z12
@@ -62753,10 +66173,10 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VPERMT2B        80(BX)(AX*1), Z5, Z9
-	VPANDD          Z2, Z9, Z11
-	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VPSHUFB         Z11, Z4, Z11
-	VPSHUFB         Z9, Z4, Z9
+	VPANDD          Z3, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
+	VPSHUFB         Z11, Z2, Z11
+	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z13
 	VPDPBUSD        Z7, Z11, Z13
 	VPDPBUSD        Z8, Z9, Z13
@@ -62765,10 +66185,10 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VPERMT2B        80(BX)(AX*2), Z5, Z9
-	VPANDD          Z2, Z9, Z11
-	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VPSHUFB         Z11, Z4, Z11
-	VPSHUFB         Z9, Z4, Z9
+	VPANDD          Z3, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
+	VPSHUFB         Z11, Z2, Z11
+	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z7, Z11, Z14
 	VPDPBUSD        Z8, Z9, Z14
@@ -62777,10 +66197,10 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VPERMT2B        80(BX)(CX*1), Z5, Z9
-	VPANDD          Z2, Z9, Z11
-	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VPSHUFB         Z11, Z4, Z11
-	VPSHUFB         Z9, Z4, Z9
+	VPANDD          Z3, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
+	VPSHUFB         Z11, Z2, Z11
+	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z7, Z11, Z15
 	VPDPBUSD        Z8, Z9, Z15
@@ -62798,10 +66218,10 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VPERMT2B        80(SI), Z5, Z11
-	VPANDD          Z2, Z11, Z12
-	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
-	VPSHUFB         Z12, Z4, Z12
-	VPSHUFB         Z11, Z4, Z11
+	VPANDD          Z3, Z11, Z12
+	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
+	VPSHUFB         Z12, Z2, Z12
+	VPSHUFB         Z11, Z2, Z11
 	VMOVDQA32       Z0, Z13
 	VPDPBUSD        Z7, Z12, Z13
 	VPDPBUSD        Z8, Z11, Z13
@@ -62810,10 +66230,10 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VPERMT2B        80(SI)(AX*1), Z5, Z11
-	VPANDD          Z2, Z11, Z12
-	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
-	VPSHUFB         Z12, Z4, Z12
-	VPSHUFB         Z11, Z4, Z11
+	VPANDD          Z3, Z11, Z12
+	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
+	VPSHUFB         Z12, Z2, Z12
+	VPSHUFB         Z11, Z2, Z11
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z7, Z12, Z14
 	VPDPBUSD        Z8, Z11, Z14
@@ -62822,10 +66242,10 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VPERMT2B        80(SI)(AX*2), Z5, Z11
-	VPANDD          Z2, Z11, Z12
-	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
-	VPSHUFB         Z12, Z4, Z12
-	VPSHUFB         Z11, Z4, Z11
+	VPANDD          Z3, Z11, Z12
+	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
+	VPSHUFB         Z12, Z2, Z12
+	VPSHUFB         Z11, Z2, Z11
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z7, Z12, Z15
 	VPDPBUSD        Z8, Z11, Z15
@@ -62834,10 +66254,10 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VPERMT2B        80(SI)(CX*1), Z5, Z11
-	VPANDD          Z2, Z11, Z12
-	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
-	VPSHUFB         Z12, Z4, Z12
-	VPSHUFB         Z11, Z4, Z11
+	VPANDD          Z3, Z11, Z12
+	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
+	VPSHUFB         Z12, Z2, Z12
+	VPSHUFB         Z11, Z2, Z11
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z7, Z12, Z16
 	VPDPBUSD        Z8, Z11, Z16
@@ -62857,10 +66277,10 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VPERMT2B        80(DI), Z5, Z12
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VPSHUFB         Z14, Z4, Z14
-	VPSHUFB         Z12, Z4, Z12
+	VPANDD          Z3, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
+	VPSHUFB         Z14, Z2, Z14
+	VPSHUFB         Z12, Z2, Z12
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z7, Z14, Z15
 	VPDPBUSD        Z8, Z12, Z15
@@ -62869,10 +66289,10 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VPERMT2B        80(DI)(AX*1), Z5, Z12
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VPSHUFB         Z14, Z4, Z14
-	VPSHUFB         Z12, Z4, Z12
+	VPANDD          Z3, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
+	VPSHUFB         Z14, Z2, Z14
+	VPSHUFB         Z12, Z2, Z12
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z7, Z14, Z16
 	VPDPBUSD        Z8, Z12, Z16
@@ -62881,10 +66301,10 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VPERMT2B        80(DI)(AX*2), Z5, Z12
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VPSHUFB         Z14, Z4, Z14
-	VPSHUFB         Z12, Z4, Z12
+	VPANDD          Z3, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
+	VPSHUFB         Z14, Z2, Z14
+	VPSHUFB         Z12, Z2, Z12
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z7, Z14, Z17
 	VPDPBUSD        Z8, Z12, Z17
@@ -62893,10 +66313,10 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VPERMT2B        80(DI)(CX*1), Z5, Z12
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VPSHUFB         Z14, Z4, Z14
-	VPSHUFB         Z12, Z4, Z12
+	VPANDD          Z3, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
+	VPSHUFB         Z14, Z2, Z14
+	VPSHUFB         Z12, Z2, Z12
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z7, Z14, Z18
 	VPDPBUSD        Z8, Z12, Z18
@@ -62914,10 +66334,10 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VPERMT2B        80(R8), Z5, Z14
-	VPANDD          Z2, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VPSHUFB         Z15, Z4, Z15
-	VPSHUFB         Z14, Z4, Z14
+	VPANDD          Z3, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VPSHUFB         Z15, Z2, Z15
+	VPSHUFB         Z14, Z2, Z14
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z7, Z15, Z16
 	VPDPBUSD        Z8, Z14, Z16
@@ -62926,10 +66346,10 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VPERMT2B        80(R8)(AX*1), Z5, Z14
-	VPANDD          Z2, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VPSHUFB         Z15, Z4, Z15
-	VPSHUFB         Z14, Z4, Z14
+	VPANDD          Z3, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VPSHUFB         Z15, Z2, Z15
+	VPSHUFB         Z14, Z2, Z14
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z7, Z15, Z17
 	VPDPBUSD        Z8, Z14, Z17
@@ -62938,10 +66358,10 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VPERMT2B        80(R8)(AX*2), Z5, Z14
-	VPANDD          Z2, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VPSHUFB         Z15, Z4, Z15
-	VPSHUFB         Z14, Z4, Z14
+	VPANDD          Z3, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VPSHUFB         Z15, Z2, Z15
+	VPSHUFB         Z14, Z2, Z14
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z7, Z15, Z18
 	VPDPBUSD        Z8, Z14, Z18
@@ -62950,10 +66370,10 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VPERMT2B        80(R8)(CX*1), Z5, Z14
-	VPANDD          Z2, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VPSHUFB         Z15, Z4, Z15
-	VPSHUFB         Z14, Z4, Z14
+	VPANDD          Z3, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
+	VPSHUFB         Z15, Z2, Z15
+	VPSHUFB         Z14, Z2, Z14
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z7, Z15, Z19
 	VPDPBUSD        Z8, Z14, Z19
@@ -63034,10 +66454,10 @@ TEXT ·avx512DotQuadsIQ4_NLx2(SB), NOSPLIT, $0-144
 	KMOVW           DX, K2
 	MOVL            $0x0000f000, DX
 	KMOVW           DX, K3
-	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z3
-	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
-	VBROADCASTI32X4 iq4Levels<>+0(SB), Z5
-	VMOVDQU32       codes18_2<>+0(SB), Z6
+	VBROADCASTI32X4 iq4Levels<>+0(SB), Z3
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z4
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z5
+	VMOVDQU32       codes18_2_0<>+0(SB), Z6
 	VMOVDQU32       halves18_0<>+0(SB), Z7
 	MOVQ            w_base+24(FP), DX
 	MOVQ            ahead+136(FP), R9
@@ -63079,10 +66499,10 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VPERMT2B        8(BX), Z6, Z12
-	VPANDD          Z3, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VPSHUFB         Z14, Z5, Z14
-	VPSHUFB         Z12, Z5, Z12
+	VPANDD          Z4, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
+	VPSHUFB         Z14, Z3, Z14
+	VPSHUFB         Z12, Z3, Z12
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z8, Z14, Z15
 	VPDPBUSD        Z10, Z12, Z15
@@ -63094,10 +66514,10 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VPERMT2B        8(BX)(AX*1), Z6, Z12
-	VPANDD          Z3, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VPSHUFB         Z14, Z5, Z14
-	VPSHUFB         Z12, Z5, Z12
+	VPANDD          Z4, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
+	VPSHUFB         Z14, Z3, Z14
+	VPSHUFB         Z12, Z3, Z12
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z8, Z14, Z17
 	VPDPBUSD        Z10, Z12, Z17
@@ -63109,10 +66529,10 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VPERMT2B        8(BX)(AX*2), Z6, Z12
-	VPANDD          Z3, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VPSHUFB         Z14, Z5, Z14
-	VPSHUFB         Z12, Z5, Z12
+	VPANDD          Z4, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
+	VPSHUFB         Z14, Z3, Z14
+	VPSHUFB         Z12, Z3, Z12
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z8, Z14, Z19
 	VPDPBUSD        Z10, Z12, Z19
@@ -63124,10 +66544,10 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VPERMT2B        8(BX)(CX*1), Z6, Z12
-	VPANDD          Z3, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VPSHUFB         Z14, Z5, Z14
-	VPSHUFB         Z12, Z5, Z12
+	VPANDD          Z4, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
+	VPSHUFB         Z14, Z3, Z14
+	VPSHUFB         Z12, Z3, Z12
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z8, Z14, Z21
 	VPDPBUSD        Z10, Z12, Z21
@@ -63157,10 +66577,10 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VPERMT2B        8(SI), Z6, Z15
-	VPANDD          Z3, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VPSHUFB         Z16, Z5, Z16
-	VPSHUFB         Z15, Z5, Z15
+	VPANDD          Z4, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
+	VPSHUFB         Z16, Z3, Z16
+	VPSHUFB         Z15, Z3, Z15
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z8, Z16, Z17
 	VPDPBUSD        Z10, Z15, Z17
@@ -63172,10 +66592,10 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VPERMT2B        8(SI)(AX*1), Z6, Z15
-	VPANDD          Z3, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VPSHUFB         Z16, Z5, Z16
-	VPSHUFB         Z15, Z5, Z15
+	VPANDD          Z4, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
+	VPSHUFB         Z16, Z3, Z16
+	VPSHUFB         Z15, Z3, Z15
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z8, Z16, Z19
 	VPDPBUSD        Z10, Z15, Z19
@@ -63187,10 +66607,10 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VPERMT2B        8(SI)(AX*2), Z6, Z15
-	VPANDD          Z3, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VPSHUFB         Z16, Z5, Z16
-	VPSHUFB         Z15, Z5, Z15
+	VPANDD          Z4, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
+	VPSHUFB         Z16, Z3, Z16
+	VPSHUFB         Z15, Z3, Z15
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z8, Z16, Z21
 	VPDPBUSD        Z10, Z15, Z21
@@ -63202,10 +66622,10 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VPERMT2B        8(SI)(CX*1), Z6, Z15
-	VPANDD          Z3, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VPSHUFB         Z16, Z5, Z16
-	VPSHUFB         Z15, Z5, Z15
+	VPANDD          Z4, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
+	VPSHUFB         Z16, Z3, Z16
+	VPSHUFB         Z15, Z3, Z15
 	VMOVDQA32       Z0, Z23
 	VPDPBUSD        Z8, Z16, Z23
 	VPDPBUSD        Z10, Z15, Z23
@@ -63237,10 +66657,10 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VPERMT2B        8(DI), Z6, Z17
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VPSHUFB         Z19, Z5, Z19
-	VPSHUFB         Z17, Z5, Z17
+	VPANDD          Z4, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
+	VPSHUFB         Z19, Z3, Z19
+	VPSHUFB         Z17, Z3, Z17
 	VMOVDQA32       Z0, Z20
 	VPDPBUSD        Z8, Z19, Z20
 	VPDPBUSD        Z10, Z17, Z20
@@ -63252,10 +66672,10 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VPERMT2B        8(DI)(AX*1), Z6, Z17
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VPSHUFB         Z19, Z5, Z19
-	VPSHUFB         Z17, Z5, Z17
+	VPANDD          Z4, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
+	VPSHUFB         Z19, Z3, Z19
+	VPSHUFB         Z17, Z3, Z17
 	VMOVDQA32       Z0, Z22
 	VPDPBUSD        Z8, Z19, Z22
 	VPDPBUSD        Z10, Z17, Z22
@@ -63267,10 +66687,10 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VPERMT2B        8(DI)(AX*2), Z6, Z17
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VPSHUFB         Z19, Z5, Z19
-	VPSHUFB         Z17, Z5, Z17
+	VPANDD          Z4, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
+	VPSHUFB         Z19, Z3, Z19
+	VPSHUFB         Z17, Z3, Z17
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z8, Z19, Z24
 	VPDPBUSD        Z10, Z17, Z24
@@ -63282,10 +66702,10 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VPERMT2B        8(DI)(CX*1), Z6, Z17
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VPSHUFB         Z19, Z5, Z19
-	VPSHUFB         Z17, Z5, Z17
+	VPANDD          Z4, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
+	VPSHUFB         Z19, Z3, Z19
+	VPSHUFB         Z17, Z3, Z17
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z8, Z19, Z26
 	VPDPBUSD        Z10, Z17, Z26
@@ -63315,10 +66735,10 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VPERMT2B        8(R8), Z6, Z20
-	VPANDD          Z3, Z20, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VPSHUFB         Z21, Z5, Z21
-	VPSHUFB         Z20, Z5, Z20
+	VPANDD          Z4, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
+	VPSHUFB         Z21, Z3, Z21
+	VPSHUFB         Z20, Z3, Z20
 	VMOVDQA32       Z0, Z22
 	VPDPBUSD        Z8, Z21, Z22
 	VPDPBUSD        Z10, Z20, Z22
@@ -63330,10 +66750,10 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VPERMT2B        8(R8)(AX*1), Z6, Z20
-	VPANDD          Z3, Z20, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VPSHUFB         Z21, Z5, Z21
-	VPSHUFB         Z20, Z5, Z20
+	VPANDD          Z4, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
+	VPSHUFB         Z21, Z3, Z21
+	VPSHUFB         Z20, Z3, Z20
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z8, Z21, Z24
 	VPDPBUSD        Z10, Z20, Z24
@@ -63345,10 +66765,10 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VPERMT2B        8(R8)(AX*2), Z6, Z20
-	VPANDD          Z3, Z20, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VPSHUFB         Z21, Z5, Z21
-	VPSHUFB         Z20, Z5, Z20
+	VPANDD          Z4, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
+	VPSHUFB         Z21, Z3, Z21
+	VPSHUFB         Z20, Z3, Z20
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z8, Z21, Z26
 	VPDPBUSD        Z10, Z20, Z26
@@ -63360,10 +66780,10 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VPERMT2B        8(R8)(CX*1), Z6, Z20
-	VPANDD          Z3, Z20, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VPSHUFB         Z21, Z5, Z21
-	VPSHUFB         Z20, Z5, Z20
+	VPANDD          Z4, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
+	VPSHUFB         Z21, Z3, Z21
+	VPSHUFB         Z20, Z3, Z20
 	VMOVDQA32       Z0, Z28
 	VPDPBUSD        Z8, Z21, Z28
 	VPDPBUSD        Z10, Z20, Z28
@@ -63479,10 +66899,10 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VPERMT2B        80(BX), Z6, Z12
-	VPANDD          Z3, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VPSHUFB         Z14, Z5, Z14
-	VPSHUFB         Z12, Z5, Z12
+	VPANDD          Z4, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
+	VPSHUFB         Z14, Z3, Z14
+	VPSHUFB         Z12, Z3, Z12
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z8, Z14, Z15
 	VPDPBUSD        Z10, Z12, Z15
@@ -63494,10 +66914,10 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VPERMT2B        80(BX)(AX*1), Z6, Z12
-	VPANDD          Z3, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VPSHUFB         Z14, Z5, Z14
-	VPSHUFB         Z12, Z5, Z12
+	VPANDD          Z4, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
+	VPSHUFB         Z14, Z3, Z14
+	VPSHUFB         Z12, Z3, Z12
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z8, Z14, Z17
 	VPDPBUSD        Z10, Z12, Z17
@@ -63509,10 +66929,10 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VPERMT2B        80(BX)(AX*2), Z6, Z12
-	VPANDD          Z3, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VPSHUFB         Z14, Z5, Z14
-	VPSHUFB         Z12, Z5, Z12
+	VPANDD          Z4, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
+	VPSHUFB         Z14, Z3, Z14
+	VPSHUFB         Z12, Z3, Z12
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z8, Z14, Z19
 	VPDPBUSD        Z10, Z12, Z19
@@ -63524,10 +66944,10 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VPERMT2B        80(BX)(CX*1), Z6, Z12
-	VPANDD          Z3, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VPSHUFB         Z14, Z5, Z14
-	VPSHUFB         Z12, Z5, Z12
+	VPANDD          Z4, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
+	VPSHUFB         Z14, Z3, Z14
+	VPSHUFB         Z12, Z3, Z12
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z8, Z14, Z21
 	VPDPBUSD        Z10, Z12, Z21
@@ -63557,10 +66977,10 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VPERMT2B        80(SI), Z6, Z15
-	VPANDD          Z3, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VPSHUFB         Z16, Z5, Z16
-	VPSHUFB         Z15, Z5, Z15
+	VPANDD          Z4, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
+	VPSHUFB         Z16, Z3, Z16
+	VPSHUFB         Z15, Z3, Z15
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z8, Z16, Z17
 	VPDPBUSD        Z10, Z15, Z17
@@ -63572,10 +66992,10 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VPERMT2B        80(SI)(AX*1), Z6, Z15
-	VPANDD          Z3, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VPSHUFB         Z16, Z5, Z16
-	VPSHUFB         Z15, Z5, Z15
+	VPANDD          Z4, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
+	VPSHUFB         Z16, Z3, Z16
+	VPSHUFB         Z15, Z3, Z15
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z8, Z16, Z19
 	VPDPBUSD        Z10, Z15, Z19
@@ -63587,10 +67007,10 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VPERMT2B        80(SI)(AX*2), Z6, Z15
-	VPANDD          Z3, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VPSHUFB         Z16, Z5, Z16
-	VPSHUFB         Z15, Z5, Z15
+	VPANDD          Z4, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
+	VPSHUFB         Z16, Z3, Z16
+	VPSHUFB         Z15, Z3, Z15
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z8, Z16, Z21
 	VPDPBUSD        Z10, Z15, Z21
@@ -63602,10 +67022,10 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VPERMT2B        80(SI)(CX*1), Z6, Z15
-	VPANDD          Z3, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VPSHUFB         Z16, Z5, Z16
-	VPSHUFB         Z15, Z5, Z15
+	VPANDD          Z4, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
+	VPSHUFB         Z16, Z3, Z16
+	VPSHUFB         Z15, Z3, Z15
 	VMOVDQA32       Z0, Z23
 	VPDPBUSD        Z8, Z16, Z23
 	VPDPBUSD        Z10, Z15, Z23
@@ -63637,10 +67057,10 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VPERMT2B        80(DI), Z6, Z17
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VPSHUFB         Z19, Z5, Z19
-	VPSHUFB         Z17, Z5, Z17
+	VPANDD          Z4, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
+	VPSHUFB         Z19, Z3, Z19
+	VPSHUFB         Z17, Z3, Z17
 	VMOVDQA32       Z0, Z20
 	VPDPBUSD        Z8, Z19, Z20
 	VPDPBUSD        Z10, Z17, Z20
@@ -63652,10 +67072,10 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VPERMT2B        80(DI)(AX*1), Z6, Z17
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VPSHUFB         Z19, Z5, Z19
-	VPSHUFB         Z17, Z5, Z17
+	VPANDD          Z4, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
+	VPSHUFB         Z19, Z3, Z19
+	VPSHUFB         Z17, Z3, Z17
 	VMOVDQA32       Z0, Z22
 	VPDPBUSD        Z8, Z19, Z22
 	VPDPBUSD        Z10, Z17, Z22
@@ -63667,10 +67087,10 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VPERMT2B        80(DI)(AX*2), Z6, Z17
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VPSHUFB         Z19, Z5, Z19
-	VPSHUFB         Z17, Z5, Z17
+	VPANDD          Z4, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
+	VPSHUFB         Z19, Z3, Z19
+	VPSHUFB         Z17, Z3, Z17
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z8, Z19, Z24
 	VPDPBUSD        Z10, Z17, Z24
@@ -63682,10 +67102,10 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VPERMT2B        80(DI)(CX*1), Z6, Z17
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VPSHUFB         Z19, Z5, Z19
-	VPSHUFB         Z17, Z5, Z17
+	VPANDD          Z4, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
+	VPSHUFB         Z19, Z3, Z19
+	VPSHUFB         Z17, Z3, Z17
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z8, Z19, Z26
 	VPDPBUSD        Z10, Z17, Z26
@@ -63715,10 +67135,10 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VPERMT2B        80(R8), Z6, Z20
-	VPANDD          Z3, Z20, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VPSHUFB         Z21, Z5, Z21
-	VPSHUFB         Z20, Z5, Z20
+	VPANDD          Z4, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
+	VPSHUFB         Z21, Z3, Z21
+	VPSHUFB         Z20, Z3, Z20
 	VMOVDQA32       Z0, Z22
 	VPDPBUSD        Z8, Z21, Z22
 	VPDPBUSD        Z10, Z20, Z22
@@ -63730,10 +67150,10 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VPERMT2B        80(R8)(AX*1), Z6, Z20
-	VPANDD          Z3, Z20, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VPSHUFB         Z21, Z5, Z21
-	VPSHUFB         Z20, Z5, Z20
+	VPANDD          Z4, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
+	VPSHUFB         Z21, Z3, Z21
+	VPSHUFB         Z20, Z3, Z20
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z8, Z21, Z24
 	VPDPBUSD        Z10, Z20, Z24
@@ -63745,10 +67165,10 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VPERMT2B        80(R8)(AX*2), Z6, Z20
-	VPANDD          Z3, Z20, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VPSHUFB         Z21, Z5, Z21
-	VPSHUFB         Z20, Z5, Z20
+	VPANDD          Z4, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
+	VPSHUFB         Z21, Z3, Z21
+	VPSHUFB         Z20, Z3, Z20
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z8, Z21, Z26
 	VPDPBUSD        Z10, Z20, Z26
@@ -63760,10 +67180,10 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VPERMT2B        80(R8)(CX*1), Z6, Z20
-	VPANDD          Z3, Z20, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VPSHUFB         Z21, Z5, Z21
-	VPSHUFB         Z20, Z5, Z20
+	VPANDD          Z4, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
+	VPSHUFB         Z21, Z3, Z21
+	VPSHUFB         Z20, Z3, Z20
 	VMOVDQA32       Z0, Z28
 	VPDPBUSD        Z8, Z21, Z28
 	VPDPBUSD        Z10, Z20, Z28
@@ -65273,6 +68693,2774 @@ block:
 	VMOVUPS         Z2, 64(AX)
 	VZEROUPPER
 	RET
+
+// func avx512DotQuadsMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsMXFP4x1(SB), NOSPLIT, $0-144
+	MOVQ            tile_base+0(FP), AX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPXORD          Z1, Z1, Z1
+	MOVL            $0x000000f0, DX
+	KMOVW           DX, K1
+	MOVL            $0x00000f00, DX
+	KMOVW           DX, K2
+	MOVL            $0x0000f000, DX
+	KMOVW           DX, K3
+	VPBROADCASTD    word000000ff<>+0(SB), Z2
+	VPBROADCASTD    word00000001<>+0(SB), Z3
+	VPBROADCASTD    word00200000<>+0(SB), Z4
+	VBROADCASTI32X4 mxfp4Levels<>+0(SB), Z5
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z6
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z7
+	VMOVDQU32       codes17_1_0<>+0(SB), Z8
+	VMOVDQU32       halves17_0<>+0(SB), Z9
+	MOVQ            w_base+24(FP), BX
+	MOVQ            $0x00000004, SI
+	MOVQ            blocks+128(FP), DX
+	CMPQ            DX, SI
+	CMOVQLT         DX, SI
+	IMUL3Q          $0x00000088, SI, SI
+	LEAQ            (BX)(SI*1), R9
+	LEAQ            (R9)(AX*4), R10
+	LEAQ            (R10)(AX*4), R11
+	LEAQ            (R11)(AX*4), R12
+	CMPQ            DX, $0x04
+	JGE             long
+	MOVQ            blocks+128(FP), DX
+	IMUL3Q          $0x00000088, DX, DX
+	NEGQ            DX
+	ADDQ            ahead+136(FP), DX
+	ADDQ            DX, R9
+	ADDQ            DX, R10
+	ADDQ            DX, R11
+	ADDQ            DX, R12
+
+long:
+	MOVQ x_base+56(FP), DX
+	MOVQ xAt_base+80(FP), BX
+	MOVQ (BX), R13
+	ADDQ DX, R13
+	MOVQ w_base+24(FP), DX
+	MOVQ DX, BX
+	LEAQ (BX)(AX*4), SI
+	LEAQ (SI)(AX*4), DI
+	LEAQ (DI)(AX*4), R8
+	MOVQ blocks+128(FP), DX
+
+block:
+	CMPQ   DX, $0x04
+	JNE    within
+	MOVQ   blocks+128(FP), R14
+	IMUL3Q $0x00000088, R14, R14
+	NEGQ   R14
+	ADDQ   ahead+136(FP), R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
+
+within:
+	VBROADCASTI32X4 (R13), Z10
+	VBROADCASTI32X4 40(R13), K1, Z10
+	VBROADCASTI32X4 80(R13), K2, Z10
+	VBROADCASTI32X4 120(R13), K3, Z10
+	VBROADCASTI32X4 16(R13), Z11
+	VBROADCASTI32X4 56(R13), K1, Z11
+	VBROADCASTI32X4 96(R13), K2, Z11
+	VBROADCASTI32X4 136(R13), K3, Z11
+	PREFETCHT0      (R9)
+	VMOVDQU32       (BX), Z12
+	VMOVDQA64       Z0, Z13
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z9, Z12, K4, Z13
+	VPERMT2B        4(BX), Z8, Z12
+	VPANDD          Z6, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
+	VPSHUFB         Z14, Z5, Z14
+	VPSHUFB         Z12, Z5, Z12
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z10, Z14, Z15
+	VPDPBUSD        Z11, Z12, Z15
+	PREFETCHT0      (R9)(AX*1)
+	VMOVDQU32       (BX)(AX*1), Z12
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z9, Z12, K4, Z13
+	VPERMT2B        4(BX)(AX*1), Z8, Z12
+	VPANDD          Z6, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
+	VPSHUFB         Z14, Z5, Z14
+	VPSHUFB         Z12, Z5, Z12
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z10, Z14, Z16
+	VPDPBUSD        Z11, Z12, Z16
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z12
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z9, Z12, K4, Z13
+	VPERMT2B        4(BX)(AX*2), Z8, Z12
+	VPANDD          Z6, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
+	VPSHUFB         Z14, Z5, Z14
+	VPSHUFB         Z12, Z5, Z12
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z10, Z14, Z17
+	VPDPBUSD        Z11, Z12, Z17
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z12
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z9, Z12, K4, Z13
+	VPERMT2B        4(BX)(CX*1), Z8, Z12
+	VPANDD          Z6, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
+	VPSHUFB         Z14, Z5, Z14
+	VPSHUFB         Z12, Z5, Z12
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z14, Z18
+	VPDPBUSD        Z11, Z12, Z18
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z12, Z12
+	VPUNPCKLDQ      Z18, Z17, Z14
+	VPUNPCKHDQ      Z18, Z17, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z12, Z15
+	VPUNPCKLQDQ     Z14, Z12, Z12
+	VPADDD          Z15, Z12, Z12
+	PREFETCHT0      (R10)
+	VMOVDQU32       (SI), Z14
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z9, Z14, K4, Z13
+	VPERMT2B        4(SI), Z8, Z14
+	VPANDD          Z6, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
+	VPSHUFB         Z15, Z5, Z15
+	VPSHUFB         Z14, Z5, Z14
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z10, Z15, Z16
+	VPDPBUSD        Z11, Z14, Z16
+	PREFETCHT0      (R10)(AX*1)
+	VMOVDQU32       (SI)(AX*1), Z14
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z9, Z14, K4, Z13
+	VPERMT2B        4(SI)(AX*1), Z8, Z14
+	VPANDD          Z6, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
+	VPSHUFB         Z15, Z5, Z15
+	VPSHUFB         Z14, Z5, Z14
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z10, Z15, Z17
+	VPDPBUSD        Z11, Z14, Z17
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z14
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z9, Z14, K4, Z13
+	VPERMT2B        4(SI)(AX*2), Z8, Z14
+	VPANDD          Z6, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
+	VPSHUFB         Z15, Z5, Z15
+	VPSHUFB         Z14, Z5, Z14
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z15, Z18
+	VPDPBUSD        Z11, Z14, Z18
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z14
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z9, Z14, K4, Z13
+	VPERMT2B        4(SI)(CX*1), Z8, Z14
+	VPANDD          Z6, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
+	VPSHUFB         Z15, Z5, Z15
+	VPSHUFB         Z14, Z5, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z15, Z19
+	VPDPBUSD        Z11, Z14, Z19
+	VPUNPCKLDQ      Z17, Z16, Z14
+	VPUNPCKHDQ      Z17, Z16, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z14, Z16
+	VPUNPCKLQDQ     Z15, Z14, Z14
+	VPADDD          Z16, Z14, Z14
+	PREFETCHT0      (R11)
+	VMOVDQU32       (DI), Z15
+	VMOVDQA64       Z0, Z16
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z9, Z15, K4, Z16
+	VPERMT2B        4(DI), Z8, Z15
+	VPANDD          Z6, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
+	VPSHUFB         Z17, Z5, Z17
+	VPSHUFB         Z15, Z5, Z15
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z17, Z18
+	VPDPBUSD        Z11, Z15, Z18
+	PREFETCHT0      (R11)(AX*1)
+	VMOVDQU32       (DI)(AX*1), Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z9, Z15, K4, Z16
+	VPERMT2B        4(DI)(AX*1), Z8, Z15
+	VPANDD          Z6, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
+	VPSHUFB         Z17, Z5, Z17
+	VPSHUFB         Z15, Z5, Z15
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z17, Z19
+	VPDPBUSD        Z11, Z15, Z19
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z15
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z9, Z15, K4, Z16
+	VPERMT2B        4(DI)(AX*2), Z8, Z15
+	VPANDD          Z6, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
+	VPSHUFB         Z17, Z5, Z17
+	VPSHUFB         Z15, Z5, Z15
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z10, Z17, Z20
+	VPDPBUSD        Z11, Z15, Z20
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z15
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z9, Z15, K4, Z16
+	VPERMT2B        4(DI)(CX*1), Z8, Z15
+	VPANDD          Z6, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
+	VPSHUFB         Z17, Z5, Z17
+	VPSHUFB         Z15, Z5, Z15
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z17, Z21
+	VPDPBUSD        Z11, Z15, Z21
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z17
+	VPADDD          Z17, Z15, Z15
+	VPUNPCKLDQ      Z21, Z20, Z17
+	VPUNPCKHDQ      Z21, Z20, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z15, Z18
+	VPUNPCKLQDQ     Z17, Z15, Z15
+	VPADDD          Z18, Z15, Z15
+	PREFETCHT0      (R12)
+	VMOVDQU32       (R8), Z17
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z9, Z17, K4, Z16
+	VPERMT2B        4(R8), Z8, Z17
+	VPANDD          Z6, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
+	VPSHUFB         Z18, Z5, Z18
+	VPSHUFB         Z17, Z5, Z17
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z18, Z19
+	VPDPBUSD        Z11, Z17, Z19
+	PREFETCHT0      (R12)(AX*1)
+	VMOVDQU32       (R8)(AX*1), Z17
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z9, Z17, K4, Z16
+	VPERMT2B        4(R8)(AX*1), Z8, Z17
+	VPANDD          Z6, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
+	VPSHUFB         Z18, Z5, Z18
+	VPSHUFB         Z17, Z5, Z17
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z10, Z18, Z20
+	VPDPBUSD        Z11, Z17, Z20
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z9, Z17, K4, Z16
+	VPERMT2B        4(R8)(AX*2), Z8, Z17
+	VPANDD          Z6, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
+	VPSHUFB         Z18, Z5, Z18
+	VPSHUFB         Z17, Z5, Z17
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z18, Z21
+	VPDPBUSD        Z11, Z17, Z21
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z17
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z9, Z17, K4, Z16
+	VPERMT2B        4(R8)(CX*1), Z8, Z17
+	VPANDD          Z6, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
+	VPSHUFB         Z18, Z5, Z18
+	VPSHUFB         Z17, Z5, Z17
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z10, Z18, Z22
+	VPDPBUSD        Z11, Z17, Z22
+	VPUNPCKLDQ      Z20, Z19, Z10
+	VPUNPCKHDQ      Z20, Z19, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLDQ      Z22, Z21, Z11
+	VPUNPCKHDQ      Z22, Z21, Z17
+	VPADDD          Z17, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z17
+	VPUNPCKLQDQ     Z11, Z10, Z10
+	VPADDD          Z17, Z10, Z10
+	VSHUFI32X4      $0x44, Z14, Z12, Z11
+	VSHUFI32X4      $0x44, Z10, Z15, Z17
+	VSHUFI32X4      $0xee, Z14, Z12, Z12
+	VSHUFI32X4      $0xee, Z10, Z15, Z14
+	VSHUFI32X4      $0x88, Z17, Z11, Z10
+	VSHUFI32X4      $0xdd, Z17, Z11, Z11
+	VSHUFI32X4      $0x88, Z14, Z12, Z15
+	VSHUFI32X4      $0xdd, Z14, Z12, Z12
+	VMOVDQU32       quarter0<>+0(SB), Z14
+	VPERMI2Q        Z16, Z13, Z14
+	VPMOVZXWD       Y14, Z14
+	VPANDD          Z2, Z14, Z14
+	VPSLLD          $0x15, Z14, Z17
+	VPANDD          Z4, Z17, Z17
+	VPADDD          Z4, Z17, Z17
+	VPSUBD          Z3, Z14, Z14
+	VPSLLD          $0x17, Z14, Z14
+	VPMAXSD         Z17, Z14, Z14
+	VPADDD.BCST     36(R13), Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    32(R13), Z17
+	VMULPS          Z14, Z17, Z17
+	VFMADD231PS     Z17, Z10, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z10
+	VPERMI2Q        Z16, Z13, Z10
+	VPMOVZXWD       Y10, Z10
+	VPANDD          Z2, Z10, Z10
+	VPSLLD          $0x15, Z10, Z14
+	VPANDD          Z4, Z14, Z14
+	VPADDD          Z4, Z14, Z14
+	VPSUBD          Z3, Z10, Z10
+	VPSLLD          $0x17, Z10, Z10
+	VPMAXSD         Z14, Z10, Z10
+	VPADDD.BCST     76(R13), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    72(R13), Z14
+	VMULPS          Z10, Z14, Z14
+	VFMADD231PS     Z14, Z11, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z10
+	VPERMI2Q        Z16, Z13, Z10
+	VPMOVZXWD       Y10, Z10
+	VPANDD          Z2, Z10, Z10
+	VPSLLD          $0x15, Z10, Z11
+	VPANDD          Z4, Z11, Z11
+	VPADDD          Z4, Z11, Z11
+	VPSUBD          Z3, Z10, Z10
+	VPSLLD          $0x17, Z10, Z10
+	VPMAXSD         Z11, Z10, Z10
+	VPADDD.BCST     116(R13), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    112(R13), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z15, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z10
+	VPERMI2Q        Z16, Z13, Z10
+	VPMOVZXWD       Y10, Z10
+	VPANDD          Z2, Z10, Z10
+	VPSLLD          $0x15, Z10, Z11
+	VPANDD          Z4, Z11, Z11
+	VPADDD          Z4, Z11, Z11
+	VPSUBD          Z3, Z10, Z10
+	VPSLLD          $0x17, Z10, Z10
+	VPMAXSD         Z11, Z10, Z10
+	VPADDD.BCST     156(R13), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    152(R13), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z12, Z1
+	VBROADCASTI32X4 160(R13), Z10
+	VBROADCASTI32X4 200(R13), K1, Z10
+	VBROADCASTI32X4 240(R13), K2, Z10
+	VBROADCASTI32X4 280(R13), K3, Z10
+	VBROADCASTI32X4 176(R13), Z11
+	VBROADCASTI32X4 216(R13), K1, Z11
+	VBROADCASTI32X4 256(R13), K2, Z11
+	VBROADCASTI32X4 296(R13), K3, Z11
+	PREFETCHT0      64(R9)
+	PREFETCHT0      128(R9)
+	VMOVDQU32       68(BX), Z12
+	VMOVDQA64       Z0, Z13
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z9, Z12, K4, Z13
+	VPERMT2B        72(BX), Z8, Z12
+	VPANDD          Z6, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
+	VPSHUFB         Z14, Z5, Z14
+	VPSHUFB         Z12, Z5, Z12
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z10, Z14, Z15
+	VPDPBUSD        Z11, Z12, Z15
+	PREFETCHT0      64(R9)(AX*1)
+	PREFETCHT0      128(R9)(AX*1)
+	VMOVDQU32       68(BX)(AX*1), Z12
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z9, Z12, K4, Z13
+	VPERMT2B        72(BX)(AX*1), Z8, Z12
+	VPANDD          Z6, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
+	VPSHUFB         Z14, Z5, Z14
+	VPSHUFB         Z12, Z5, Z12
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z10, Z14, Z16
+	VPDPBUSD        Z11, Z12, Z16
+	PREFETCHT0      64(R9)(AX*2)
+	PREFETCHT0      128(R9)(AX*2)
+	VMOVDQU32       68(BX)(AX*2), Z12
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z9, Z12, K4, Z13
+	VPERMT2B        72(BX)(AX*2), Z8, Z12
+	VPANDD          Z6, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
+	VPSHUFB         Z14, Z5, Z14
+	VPSHUFB         Z12, Z5, Z12
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z10, Z14, Z17
+	VPDPBUSD        Z11, Z12, Z17
+	PREFETCHT0      64(R9)(CX*1)
+	PREFETCHT0      128(R9)(CX*1)
+	VMOVDQU32       68(BX)(CX*1), Z12
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z9, Z12, K4, Z13
+	VPERMT2B        72(BX)(CX*1), Z8, Z12
+	VPANDD          Z6, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
+	VPSHUFB         Z14, Z5, Z14
+	VPSHUFB         Z12, Z5, Z12
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z14, Z18
+	VPDPBUSD        Z11, Z12, Z18
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z12, Z12
+	VPUNPCKLDQ      Z18, Z17, Z14
+	VPUNPCKHDQ      Z18, Z17, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z12, Z15
+	VPUNPCKLQDQ     Z14, Z12, Z12
+	VPADDD          Z15, Z12, Z12
+	PREFETCHT0      64(R10)
+	PREFETCHT0      128(R10)
+	VMOVDQU32       68(SI), Z14
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z9, Z14, K4, Z13
+	VPERMT2B        72(SI), Z8, Z14
+	VPANDD          Z6, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
+	VPSHUFB         Z15, Z5, Z15
+	VPSHUFB         Z14, Z5, Z14
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z10, Z15, Z16
+	VPDPBUSD        Z11, Z14, Z16
+	PREFETCHT0      64(R10)(AX*1)
+	PREFETCHT0      128(R10)(AX*1)
+	VMOVDQU32       68(SI)(AX*1), Z14
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z9, Z14, K4, Z13
+	VPERMT2B        72(SI)(AX*1), Z8, Z14
+	VPANDD          Z6, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
+	VPSHUFB         Z15, Z5, Z15
+	VPSHUFB         Z14, Z5, Z14
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z10, Z15, Z17
+	VPDPBUSD        Z11, Z14, Z17
+	PREFETCHT0      64(R10)(AX*2)
+	PREFETCHT0      128(R10)(AX*2)
+	VMOVDQU32       68(SI)(AX*2), Z14
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z9, Z14, K4, Z13
+	VPERMT2B        72(SI)(AX*2), Z8, Z14
+	VPANDD          Z6, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
+	VPSHUFB         Z15, Z5, Z15
+	VPSHUFB         Z14, Z5, Z14
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z15, Z18
+	VPDPBUSD        Z11, Z14, Z18
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       68(SI)(CX*1), Z14
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z9, Z14, K4, Z13
+	VPERMT2B        72(SI)(CX*1), Z8, Z14
+	VPANDD          Z6, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
+	VPSHUFB         Z15, Z5, Z15
+	VPSHUFB         Z14, Z5, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z15, Z19
+	VPDPBUSD        Z11, Z14, Z19
+	VPUNPCKLDQ      Z17, Z16, Z14
+	VPUNPCKHDQ      Z17, Z16, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z14, Z16
+	VPUNPCKLQDQ     Z15, Z14, Z14
+	VPADDD          Z16, Z14, Z14
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	VMOVDQU32       68(DI), Z15
+	VMOVDQA64       Z0, Z16
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z9, Z15, K4, Z16
+	VPERMT2B        72(DI), Z8, Z15
+	VPANDD          Z6, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
+	VPSHUFB         Z17, Z5, Z17
+	VPSHUFB         Z15, Z5, Z15
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z17, Z18
+	VPDPBUSD        Z11, Z15, Z18
+	PREFETCHT0      64(R11)(AX*1)
+	PREFETCHT0      128(R11)(AX*1)
+	VMOVDQU32       68(DI)(AX*1), Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z9, Z15, K4, Z16
+	VPERMT2B        72(DI)(AX*1), Z8, Z15
+	VPANDD          Z6, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
+	VPSHUFB         Z17, Z5, Z17
+	VPSHUFB         Z15, Z5, Z15
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z17, Z19
+	VPDPBUSD        Z11, Z15, Z19
+	PREFETCHT0      64(R11)(AX*2)
+	PREFETCHT0      128(R11)(AX*2)
+	VMOVDQU32       68(DI)(AX*2), Z15
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z9, Z15, K4, Z16
+	VPERMT2B        72(DI)(AX*2), Z8, Z15
+	VPANDD          Z6, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
+	VPSHUFB         Z17, Z5, Z17
+	VPSHUFB         Z15, Z5, Z15
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z10, Z17, Z20
+	VPDPBUSD        Z11, Z15, Z20
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       68(DI)(CX*1), Z15
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z9, Z15, K4, Z16
+	VPERMT2B        72(DI)(CX*1), Z8, Z15
+	VPANDD          Z6, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
+	VPSHUFB         Z17, Z5, Z17
+	VPSHUFB         Z15, Z5, Z15
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z17, Z21
+	VPDPBUSD        Z11, Z15, Z21
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z17
+	VPADDD          Z17, Z15, Z15
+	VPUNPCKLDQ      Z21, Z20, Z17
+	VPUNPCKHDQ      Z21, Z20, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z15, Z18
+	VPUNPCKLQDQ     Z17, Z15, Z15
+	VPADDD          Z18, Z15, Z15
+	PREFETCHT0      64(R12)
+	PREFETCHT0      128(R12)
+	VMOVDQU32       68(R8), Z17
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z9, Z17, K4, Z16
+	VPERMT2B        72(R8), Z8, Z17
+	VPANDD          Z6, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
+	VPSHUFB         Z18, Z5, Z18
+	VPSHUFB         Z17, Z5, Z17
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z18, Z19
+	VPDPBUSD        Z11, Z17, Z19
+	PREFETCHT0      64(R12)(AX*1)
+	PREFETCHT0      128(R12)(AX*1)
+	VMOVDQU32       68(R8)(AX*1), Z17
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z9, Z17, K4, Z16
+	VPERMT2B        72(R8)(AX*1), Z8, Z17
+	VPANDD          Z6, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
+	VPSHUFB         Z18, Z5, Z18
+	VPSHUFB         Z17, Z5, Z17
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z10, Z18, Z20
+	VPDPBUSD        Z11, Z17, Z20
+	PREFETCHT0      64(R12)(AX*2)
+	PREFETCHT0      128(R12)(AX*2)
+	VMOVDQU32       68(R8)(AX*2), Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z9, Z17, K4, Z16
+	VPERMT2B        72(R8)(AX*2), Z8, Z17
+	VPANDD          Z6, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
+	VPSHUFB         Z18, Z5, Z18
+	VPSHUFB         Z17, Z5, Z17
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z10, Z18, Z21
+	VPDPBUSD        Z11, Z17, Z21
+	PREFETCHT0      64(R12)(CX*1)
+	PREFETCHT0      128(R12)(CX*1)
+	VMOVDQU32       68(R8)(CX*1), Z17
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z9, Z17, K4, Z16
+	VPERMT2B        72(R8)(CX*1), Z8, Z17
+	VPANDD          Z6, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
+	VPSHUFB         Z18, Z5, Z18
+	VPSHUFB         Z17, Z5, Z17
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z10, Z18, Z22
+	VPDPBUSD        Z11, Z17, Z22
+	VPUNPCKLDQ      Z20, Z19, Z10
+	VPUNPCKHDQ      Z20, Z19, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLDQ      Z22, Z21, Z11
+	VPUNPCKHDQ      Z22, Z21, Z17
+	VPADDD          Z17, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z17
+	VPUNPCKLQDQ     Z11, Z10, Z10
+	VPADDD          Z17, Z10, Z10
+	VSHUFI32X4      $0x44, Z14, Z12, Z11
+	VSHUFI32X4      $0x44, Z10, Z15, Z17
+	VSHUFI32X4      $0xee, Z14, Z12, Z12
+	VSHUFI32X4      $0xee, Z10, Z15, Z14
+	VSHUFI32X4      $0x88, Z17, Z11, Z10
+	VSHUFI32X4      $0xdd, Z17, Z11, Z11
+	VSHUFI32X4      $0x88, Z14, Z12, Z15
+	VSHUFI32X4      $0xdd, Z14, Z12, Z12
+	VMOVDQU32       quarter0<>+0(SB), Z14
+	VPERMI2Q        Z16, Z13, Z14
+	VPMOVZXWD       Y14, Z14
+	VPANDD          Z2, Z14, Z14
+	VPSLLD          $0x15, Z14, Z17
+	VPANDD          Z4, Z17, Z17
+	VPADDD          Z4, Z17, Z17
+	VPSUBD          Z3, Z14, Z14
+	VPSLLD          $0x17, Z14, Z14
+	VPMAXSD         Z17, Z14, Z14
+	VPADDD.BCST     196(R13), Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    192(R13), Z17
+	VMULPS          Z14, Z17, Z17
+	VFMADD231PS     Z17, Z10, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z10
+	VPERMI2Q        Z16, Z13, Z10
+	VPMOVZXWD       Y10, Z10
+	VPANDD          Z2, Z10, Z10
+	VPSLLD          $0x15, Z10, Z14
+	VPANDD          Z4, Z14, Z14
+	VPADDD          Z4, Z14, Z14
+	VPSUBD          Z3, Z10, Z10
+	VPSLLD          $0x17, Z10, Z10
+	VPMAXSD         Z14, Z10, Z10
+	VPADDD.BCST     236(R13), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    232(R13), Z14
+	VMULPS          Z10, Z14, Z14
+	VFMADD231PS     Z14, Z11, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z10
+	VPERMI2Q        Z16, Z13, Z10
+	VPMOVZXWD       Y10, Z10
+	VPANDD          Z2, Z10, Z10
+	VPSLLD          $0x15, Z10, Z11
+	VPANDD          Z4, Z11, Z11
+	VPADDD          Z4, Z11, Z11
+	VPSUBD          Z3, Z10, Z10
+	VPSLLD          $0x17, Z10, Z10
+	VPMAXSD         Z11, Z10, Z10
+	VPADDD.BCST     276(R13), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    272(R13), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z15, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z10
+	VPERMI2Q        Z16, Z13, Z10
+	VPMOVZXWD       Y10, Z10
+	VPANDD          Z2, Z10, Z10
+	VPSLLD          $0x15, Z10, Z11
+	VPANDD          Z4, Z11, Z11
+	VPADDD          Z4, Z11, Z11
+	VPSUBD          Z3, Z10, Z10
+	VPSLLD          $0x17, Z10, Z10
+	VPMAXSD         Z11, Z10, Z10
+	VPADDD.BCST     316(R13), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    312(R13), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z12, Z1
+	ADDQ            $0x00000140, R13
+	ADDQ            $0x00000088, R9
+	ADDQ            $0x00000088, R10
+	ADDQ            $0x00000088, R11
+	ADDQ            $0x00000088, R12
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x00000088, SI
+	ADDQ            $0x00000088, DI
+	ADDQ            $0x00000088, R8
+	DECQ            DX
+	JNZ             block
+	MOVQ            dst_base+104(FP), AX
+	VMOVUPS         Z1, (AX)
+	VZEROUPPER
+	RET
+
+DATA codes17_1_0<>+0(SB)/1, $0x01
+DATA codes17_1_0<>+1(SB)/1, $0x02
+DATA codes17_1_0<>+2(SB)/1, $0x03
+DATA codes17_1_0<>+3(SB)/1, $0x04
+DATA codes17_1_0<>+4(SB)/1, $0x05
+DATA codes17_1_0<>+5(SB)/1, $0x06
+DATA codes17_1_0<>+6(SB)/1, $0x07
+DATA codes17_1_0<>+7(SB)/1, $0x08
+DATA codes17_1_0<>+8(SB)/1, $0x09
+DATA codes17_1_0<>+9(SB)/1, $0x0a
+DATA codes17_1_0<>+10(SB)/1, $0x0b
+DATA codes17_1_0<>+11(SB)/1, $0x0c
+DATA codes17_1_0<>+12(SB)/1, $0x0d
+DATA codes17_1_0<>+13(SB)/1, $0x0e
+DATA codes17_1_0<>+14(SB)/1, $0x0f
+DATA codes17_1_0<>+15(SB)/1, $0x10
+DATA codes17_1_0<>+16(SB)/1, $0x12
+DATA codes17_1_0<>+17(SB)/1, $0x13
+DATA codes17_1_0<>+18(SB)/1, $0x14
+DATA codes17_1_0<>+19(SB)/1, $0x15
+DATA codes17_1_0<>+20(SB)/1, $0x16
+DATA codes17_1_0<>+21(SB)/1, $0x17
+DATA codes17_1_0<>+22(SB)/1, $0x18
+DATA codes17_1_0<>+23(SB)/1, $0x19
+DATA codes17_1_0<>+24(SB)/1, $0x1a
+DATA codes17_1_0<>+25(SB)/1, $0x1b
+DATA codes17_1_0<>+26(SB)/1, $0x1c
+DATA codes17_1_0<>+27(SB)/1, $0x1d
+DATA codes17_1_0<>+28(SB)/1, $0x1e
+DATA codes17_1_0<>+29(SB)/1, $0x1f
+DATA codes17_1_0<>+30(SB)/1, $0x20
+DATA codes17_1_0<>+31(SB)/1, $0x21
+DATA codes17_1_0<>+32(SB)/1, $0x23
+DATA codes17_1_0<>+33(SB)/1, $0x24
+DATA codes17_1_0<>+34(SB)/1, $0x25
+DATA codes17_1_0<>+35(SB)/1, $0x26
+DATA codes17_1_0<>+36(SB)/1, $0x27
+DATA codes17_1_0<>+37(SB)/1, $0x28
+DATA codes17_1_0<>+38(SB)/1, $0x29
+DATA codes17_1_0<>+39(SB)/1, $0x2a
+DATA codes17_1_0<>+40(SB)/1, $0x2b
+DATA codes17_1_0<>+41(SB)/1, $0x2c
+DATA codes17_1_0<>+42(SB)/1, $0x2d
+DATA codes17_1_0<>+43(SB)/1, $0x2e
+DATA codes17_1_0<>+44(SB)/1, $0x2f
+DATA codes17_1_0<>+45(SB)/1, $0x30
+DATA codes17_1_0<>+46(SB)/1, $0x31
+DATA codes17_1_0<>+47(SB)/1, $0x32
+DATA codes17_1_0<>+48(SB)/1, $0x34
+DATA codes17_1_0<>+49(SB)/1, $0x35
+DATA codes17_1_0<>+50(SB)/1, $0x36
+DATA codes17_1_0<>+51(SB)/1, $0x37
+DATA codes17_1_0<>+52(SB)/1, $0x38
+DATA codes17_1_0<>+53(SB)/1, $0x39
+DATA codes17_1_0<>+54(SB)/1, $0x3a
+DATA codes17_1_0<>+55(SB)/1, $0x3b
+DATA codes17_1_0<>+56(SB)/1, $0x3c
+DATA codes17_1_0<>+57(SB)/1, $0x3d
+DATA codes17_1_0<>+58(SB)/1, $0x3e
+DATA codes17_1_0<>+59(SB)/1, $0x3f
+DATA codes17_1_0<>+60(SB)/1, $0x7c
+DATA codes17_1_0<>+61(SB)/1, $0x7d
+DATA codes17_1_0<>+62(SB)/1, $0x7e
+DATA codes17_1_0<>+63(SB)/1, $0x7f
+GLOBL codes17_1_0<>(SB), RODATA|NOPTR, $64
+
+DATA halves17_0<>+0(SB)/1, $0x00
+DATA halves17_0<>+1(SB)/1, $0x01
+DATA halves17_0<>+2(SB)/1, $0x00
+DATA halves17_0<>+3(SB)/1, $0x01
+DATA halves17_0<>+4(SB)/1, $0x00
+DATA halves17_0<>+5(SB)/1, $0x01
+DATA halves17_0<>+6(SB)/1, $0x00
+DATA halves17_0<>+7(SB)/1, $0x01
+DATA halves17_0<>+8(SB)/1, $0x00
+DATA halves17_0<>+9(SB)/1, $0x01
+DATA halves17_0<>+10(SB)/1, $0x00
+DATA halves17_0<>+11(SB)/1, $0x01
+DATA halves17_0<>+12(SB)/1, $0x00
+DATA halves17_0<>+13(SB)/1, $0x01
+DATA halves17_0<>+14(SB)/1, $0x00
+DATA halves17_0<>+15(SB)/1, $0x01
+DATA halves17_0<>+16(SB)/1, $0x01
+DATA halves17_0<>+17(SB)/1, $0x02
+DATA halves17_0<>+18(SB)/1, $0x01
+DATA halves17_0<>+19(SB)/1, $0x02
+DATA halves17_0<>+20(SB)/1, $0x01
+DATA halves17_0<>+21(SB)/1, $0x02
+DATA halves17_0<>+22(SB)/1, $0x01
+DATA halves17_0<>+23(SB)/1, $0x02
+DATA halves17_0<>+24(SB)/1, $0x01
+DATA halves17_0<>+25(SB)/1, $0x02
+DATA halves17_0<>+26(SB)/1, $0x01
+DATA halves17_0<>+27(SB)/1, $0x02
+DATA halves17_0<>+28(SB)/1, $0x01
+DATA halves17_0<>+29(SB)/1, $0x02
+DATA halves17_0<>+30(SB)/1, $0x01
+DATA halves17_0<>+31(SB)/1, $0x02
+DATA halves17_0<>+32(SB)/1, $0x02
+DATA halves17_0<>+33(SB)/1, $0x03
+DATA halves17_0<>+34(SB)/1, $0x02
+DATA halves17_0<>+35(SB)/1, $0x03
+DATA halves17_0<>+36(SB)/1, $0x02
+DATA halves17_0<>+37(SB)/1, $0x03
+DATA halves17_0<>+38(SB)/1, $0x02
+DATA halves17_0<>+39(SB)/1, $0x03
+DATA halves17_0<>+40(SB)/1, $0x02
+DATA halves17_0<>+41(SB)/1, $0x03
+DATA halves17_0<>+42(SB)/1, $0x02
+DATA halves17_0<>+43(SB)/1, $0x03
+DATA halves17_0<>+44(SB)/1, $0x02
+DATA halves17_0<>+45(SB)/1, $0x03
+DATA halves17_0<>+46(SB)/1, $0x02
+DATA halves17_0<>+47(SB)/1, $0x03
+DATA halves17_0<>+48(SB)/1, $0x03
+DATA halves17_0<>+49(SB)/1, $0x04
+DATA halves17_0<>+50(SB)/1, $0x03
+DATA halves17_0<>+51(SB)/1, $0x04
+DATA halves17_0<>+52(SB)/1, $0x03
+DATA halves17_0<>+53(SB)/1, $0x04
+DATA halves17_0<>+54(SB)/1, $0x03
+DATA halves17_0<>+55(SB)/1, $0x04
+DATA halves17_0<>+56(SB)/1, $0x03
+DATA halves17_0<>+57(SB)/1, $0x04
+DATA halves17_0<>+58(SB)/1, $0x03
+DATA halves17_0<>+59(SB)/1, $0x04
+DATA halves17_0<>+60(SB)/1, $0x03
+DATA halves17_0<>+61(SB)/1, $0x04
+DATA halves17_0<>+62(SB)/1, $0x03
+DATA halves17_0<>+63(SB)/1, $0x04
+GLOBL halves17_0<>(SB), RODATA|NOPTR, $64
+
+// func avx512DotQuadsMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsMXFP4x2(SB), NOSPLIT, $0-144
+	MOVQ            tile_base+0(FP), AX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPXORD          Z1, Z1, Z1
+	VPXORD          Z2, Z2, Z2
+	MOVL            $0x000000f0, DX
+	KMOVW           DX, K1
+	MOVL            $0x00000f00, DX
+	KMOVW           DX, K2
+	MOVL            $0x0000f000, DX
+	KMOVW           DX, K3
+	VPBROADCASTD    word000000ff<>+0(SB), Z3
+	VPBROADCASTD    word00000001<>+0(SB), Z4
+	VPBROADCASTD    word00200000<>+0(SB), Z5
+	VBROADCASTI32X4 mxfp4Levels<>+0(SB), Z6
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z7
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z8
+	VMOVDQU32       codes17_1_0<>+0(SB), Z9
+	VMOVDQU32       halves17_0<>+0(SB), Z10
+	MOVQ            w_base+24(FP), BX
+	MOVQ            $0x00000004, SI
+	MOVQ            blocks+128(FP), DX
+	CMPQ            DX, SI
+	CMOVQLT         DX, SI
+	IMUL3Q          $0x00000088, SI, SI
+	LEAQ            (BX)(SI*1), R9
+	LEAQ            (R9)(AX*4), R10
+	LEAQ            (R10)(AX*4), R11
+	LEAQ            (R11)(AX*4), R12
+	CMPQ            DX, $0x04
+	JGE             long
+	MOVQ            blocks+128(FP), DX
+	IMUL3Q          $0x00000088, DX, DX
+	NEGQ            DX
+	ADDQ            ahead+136(FP), DX
+	ADDQ            DX, R9
+	ADDQ            DX, R10
+	ADDQ            DX, R11
+	ADDQ            DX, R12
+
+long:
+	MOVQ x_base+56(FP), DX
+	MOVQ xAt_base+80(FP), BX
+	MOVQ (BX), R13
+	ADDQ DX, R13
+	MOVQ 8(BX), R14
+	ADDQ DX, R14
+	MOVQ w_base+24(FP), DX
+	MOVQ DX, BX
+	LEAQ (BX)(AX*4), SI
+	LEAQ (SI)(AX*4), DI
+	LEAQ (DI)(AX*4), R8
+	MOVQ blocks+128(FP), DX
+
+block:
+	CMPQ   DX, $0x04
+	JNE    within
+	MOVQ   blocks+128(FP), R15
+	IMUL3Q $0x00000088, R15, R15
+	NEGQ   R15
+	ADDQ   ahead+136(FP), R15
+	ADDQ   R15, R9
+	ADDQ   R15, R10
+	ADDQ   R15, R11
+	ADDQ   R15, R12
+
+within:
+	VBROADCASTI32X4 (R13), Z11
+	VBROADCASTI32X4 40(R13), K1, Z11
+	VBROADCASTI32X4 80(R13), K2, Z11
+	VBROADCASTI32X4 120(R13), K3, Z11
+	VBROADCASTI32X4 (R14), Z12
+	VBROADCASTI32X4 40(R14), K1, Z12
+	VBROADCASTI32X4 80(R14), K2, Z12
+	VBROADCASTI32X4 120(R14), K3, Z12
+	VBROADCASTI32X4 16(R13), Z13
+	VBROADCASTI32X4 56(R13), K1, Z13
+	VBROADCASTI32X4 96(R13), K2, Z13
+	VBROADCASTI32X4 136(R13), K3, Z13
+	VBROADCASTI32X4 16(R14), Z14
+	VBROADCASTI32X4 56(R14), K1, Z14
+	VBROADCASTI32X4 96(R14), K2, Z14
+	VBROADCASTI32X4 136(R14), K3, Z14
+	PREFETCHT0      (R9)
+	VMOVDQU32       (BX), Z15
+	VMOVDQA64       Z0, Z16
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z10, Z15, K4, Z16
+	VPERMT2B        4(BX), Z9, Z15
+	VPANDD          Z7, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
+	VPSHUFB         Z17, Z6, Z17
+	VPSHUFB         Z15, Z6, Z15
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z11, Z17, Z18
+	VPDPBUSD        Z13, Z15, Z18
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z12, Z17, Z19
+	VPDPBUSD        Z14, Z15, Z19
+	PREFETCHT0      (R9)(AX*1)
+	VMOVDQU32       (BX)(AX*1), Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z10, Z15, K4, Z16
+	VPERMT2B        4(BX)(AX*1), Z9, Z15
+	VPANDD          Z7, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
+	VPSHUFB         Z17, Z6, Z17
+	VPSHUFB         Z15, Z6, Z15
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z11, Z17, Z20
+	VPDPBUSD        Z13, Z15, Z20
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z17, Z21
+	VPDPBUSD        Z14, Z15, Z21
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z15
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z10, Z15, K4, Z16
+	VPERMT2B        4(BX)(AX*2), Z9, Z15
+	VPANDD          Z7, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
+	VPSHUFB         Z17, Z6, Z17
+	VPSHUFB         Z15, Z6, Z15
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z11, Z17, Z22
+	VPDPBUSD        Z13, Z15, Z22
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z12, Z17, Z23
+	VPDPBUSD        Z14, Z15, Z23
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z15
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z10, Z15, K4, Z16
+	VPERMT2B        4(BX)(CX*1), Z9, Z15
+	VPANDD          Z7, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
+	VPSHUFB         Z17, Z6, Z17
+	VPSHUFB         Z15, Z6, Z15
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z11, Z17, Z24
+	VPDPBUSD        Z13, Z15, Z24
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z12, Z17, Z25
+	VPDPBUSD        Z14, Z15, Z25
+	VPUNPCKLDQ      Z20, Z18, Z15
+	VPUNPCKHDQ      Z20, Z18, Z17
+	VPADDD          Z17, Z15, Z15
+	VPUNPCKLDQ      Z24, Z22, Z17
+	VPUNPCKHDQ      Z24, Z22, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z15, Z18
+	VPUNPCKLQDQ     Z17, Z15, Z15
+	VPADDD          Z18, Z15, Z15
+	VPUNPCKLDQ      Z21, Z19, Z17
+	VPUNPCKHDQ      Z21, Z19, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKLDQ      Z25, Z23, Z18
+	VPUNPCKHDQ      Z25, Z23, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z17, Z19
+	VPUNPCKLQDQ     Z18, Z17, Z17
+	VPADDD          Z19, Z17, Z17
+	PREFETCHT0      (R10)
+	VMOVDQU32       (SI), Z18
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z10, Z18, K4, Z16
+	VPERMT2B        4(SI), Z9, Z18
+	VPANDD          Z7, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
+	VPSHUFB         Z19, Z6, Z19
+	VPSHUFB         Z18, Z6, Z18
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z11, Z19, Z20
+	VPDPBUSD        Z13, Z18, Z20
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z19, Z21
+	VPDPBUSD        Z14, Z18, Z21
+	PREFETCHT0      (R10)(AX*1)
+	VMOVDQU32       (SI)(AX*1), Z18
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z10, Z18, K4, Z16
+	VPERMT2B        4(SI)(AX*1), Z9, Z18
+	VPANDD          Z7, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
+	VPSHUFB         Z19, Z6, Z19
+	VPSHUFB         Z18, Z6, Z18
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z11, Z19, Z22
+	VPDPBUSD        Z13, Z18, Z22
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	VPDPBUSD        Z14, Z18, Z23
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z18
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z10, Z18, K4, Z16
+	VPERMT2B        4(SI)(AX*2), Z9, Z18
+	VPANDD          Z7, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
+	VPSHUFB         Z19, Z6, Z19
+	VPSHUFB         Z18, Z6, Z18
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z11, Z19, Z24
+	VPDPBUSD        Z13, Z18, Z24
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z12, Z19, Z25
+	VPDPBUSD        Z14, Z18, Z25
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z10, Z18, K4, Z16
+	VPERMT2B        4(SI)(CX*1), Z9, Z18
+	VPANDD          Z7, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
+	VPSHUFB         Z19, Z6, Z19
+	VPSHUFB         Z18, Z6, Z18
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z11, Z19, Z26
+	VPDPBUSD        Z13, Z18, Z26
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z12, Z19, Z27
+	VPDPBUSD        Z14, Z18, Z27
+	VPUNPCKLDQ      Z22, Z20, Z18
+	VPUNPCKHDQ      Z22, Z20, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKLDQ      Z26, Z24, Z19
+	VPUNPCKHDQ      Z26, Z24, Z20
+	VPADDD          Z20, Z19, Z19
+	VPUNPCKHQDQ     Z19, Z18, Z20
+	VPUNPCKLQDQ     Z19, Z18, Z18
+	VPADDD          Z20, Z18, Z18
+	VPUNPCKLDQ      Z23, Z21, Z19
+	VPUNPCKHDQ      Z23, Z21, Z20
+	VPADDD          Z20, Z19, Z19
+	VPUNPCKLDQ      Z27, Z25, Z20
+	VPUNPCKHDQ      Z27, Z25, Z21
+	VPADDD          Z21, Z20, Z20
+	VPUNPCKHQDQ     Z20, Z19, Z21
+	VPUNPCKLQDQ     Z20, Z19, Z19
+	VPADDD          Z21, Z19, Z19
+	PREFETCHT0      (R11)
+	VMOVDQU32       (DI), Z20
+	VMOVDQA64       Z0, Z21
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z10, Z20, K4, Z21
+	VPERMT2B        4(DI), Z9, Z20
+	VPANDD          Z7, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
+	VPSHUFB         Z22, Z6, Z22
+	VPSHUFB         Z20, Z6, Z20
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z11, Z22, Z23
+	VPDPBUSD        Z13, Z20, Z23
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z12, Z22, Z24
+	VPDPBUSD        Z14, Z20, Z24
+	PREFETCHT0      (R11)(AX*1)
+	VMOVDQU32       (DI)(AX*1), Z20
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z10, Z20, K4, Z21
+	VPERMT2B        4(DI)(AX*1), Z9, Z20
+	VPANDD          Z7, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
+	VPSHUFB         Z22, Z6, Z22
+	VPSHUFB         Z20, Z6, Z20
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z11, Z22, Z25
+	VPDPBUSD        Z13, Z20, Z25
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z12, Z22, Z26
+	VPDPBUSD        Z14, Z20, Z26
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z10, Z20, K4, Z21
+	VPERMT2B        4(DI)(AX*2), Z9, Z20
+	VPANDD          Z7, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
+	VPSHUFB         Z22, Z6, Z22
+	VPSHUFB         Z20, Z6, Z20
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z11, Z22, Z27
+	VPDPBUSD        Z13, Z20, Z27
+	VMOVDQA32       Z0, Z28
+	VPDPBUSD        Z12, Z22, Z28
+	VPDPBUSD        Z14, Z20, Z28
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z20
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z10, Z20, K4, Z21
+	VPERMT2B        4(DI)(CX*1), Z9, Z20
+	VPANDD          Z7, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
+	VPSHUFB         Z22, Z6, Z22
+	VPSHUFB         Z20, Z6, Z20
+	VMOVDQA32       Z0, Z29
+	VPDPBUSD        Z11, Z22, Z29
+	VPDPBUSD        Z13, Z20, Z29
+	VMOVDQA32       Z0, Z30
+	VPDPBUSD        Z12, Z22, Z30
+	VPDPBUSD        Z14, Z20, Z30
+	VPUNPCKLDQ      Z25, Z23, Z20
+	VPUNPCKHDQ      Z25, Z23, Z22
+	VPADDD          Z22, Z20, Z20
+	VPUNPCKLDQ      Z29, Z27, Z22
+	VPUNPCKHDQ      Z29, Z27, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKHQDQ     Z22, Z20, Z23
+	VPUNPCKLQDQ     Z22, Z20, Z20
+	VPADDD          Z23, Z20, Z20
+	VPUNPCKLDQ      Z26, Z24, Z22
+	VPUNPCKHDQ      Z26, Z24, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKLDQ      Z30, Z28, Z23
+	VPUNPCKHDQ      Z30, Z28, Z24
+	VPADDD          Z24, Z23, Z23
+	VPUNPCKHQDQ     Z23, Z22, Z24
+	VPUNPCKLQDQ     Z23, Z22, Z22
+	VPADDD          Z24, Z22, Z22
+	PREFETCHT0      (R12)
+	VMOVDQU32       (R8), Z23
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z10, Z23, K4, Z21
+	VPERMT2B        4(R8), Z9, Z23
+	VPANDD          Z7, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
+	VPSHUFB         Z24, Z6, Z24
+	VPSHUFB         Z23, Z6, Z23
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z11, Z24, Z25
+	VPDPBUSD        Z13, Z23, Z25
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z12, Z24, Z26
+	VPDPBUSD        Z14, Z23, Z26
+	PREFETCHT0      (R12)(AX*1)
+	VMOVDQU32       (R8)(AX*1), Z23
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z10, Z23, K4, Z21
+	VPERMT2B        4(R8)(AX*1), Z9, Z23
+	VPANDD          Z7, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
+	VPSHUFB         Z24, Z6, Z24
+	VPSHUFB         Z23, Z6, Z23
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z11, Z24, Z27
+	VPDPBUSD        Z13, Z23, Z27
+	VMOVDQA32       Z0, Z28
+	VPDPBUSD        Z12, Z24, Z28
+	VPDPBUSD        Z14, Z23, Z28
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z23
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z10, Z23, K4, Z21
+	VPERMT2B        4(R8)(AX*2), Z9, Z23
+	VPANDD          Z7, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
+	VPSHUFB         Z24, Z6, Z24
+	VPSHUFB         Z23, Z6, Z23
+	VMOVDQA32       Z0, Z29
+	VPDPBUSD        Z11, Z24, Z29
+	VPDPBUSD        Z13, Z23, Z29
+	VMOVDQA32       Z0, Z30
+	VPDPBUSD        Z12, Z24, Z30
+	VPDPBUSD        Z14, Z23, Z30
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z10, Z23, K4, Z21
+	VPERMT2B        4(R8)(CX*1), Z9, Z23
+	VPANDD          Z7, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
+	VPSHUFB         Z24, Z6, Z24
+	VPSHUFB         Z23, Z6, Z23
+	VMOVDQA32       Z0, Z31
+	VPDPBUSD        Z11, Z24, Z31
+	VPDPBUSD        Z13, Z23, Z31
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z12, Z24, Z11
+	VPDPBUSD        Z14, Z23, Z11
+	VPUNPCKLDQ      Z27, Z25, Z12
+	VPUNPCKHDQ      Z27, Z25, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z31, Z29, Z13
+	VPUNPCKHDQ      Z31, Z29, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPUNPCKLDQ      Z28, Z26, Z13
+	VPUNPCKHDQ      Z28, Z26, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z11, Z30, Z14
+	VPUNPCKHDQ      Z11, Z30, Z11
+	VPADDD          Z11, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z11
+	VPUNPCKLQDQ     Z14, Z13, Z13
+	VPADDD          Z11, Z13, Z13
+	VSHUFI32X4      $0x44, Z18, Z15, Z11
+	VSHUFI32X4      $0x44, Z12, Z20, Z14
+	VSHUFI32X4      $0xee, Z18, Z15, Z15
+	VSHUFI32X4      $0xee, Z12, Z20, Z18
+	VSHUFI32X4      $0x88, Z14, Z11, Z12
+	VSHUFI32X4      $0xdd, Z14, Z11, Z11
+	VSHUFI32X4      $0x88, Z18, Z15, Z14
+	VSHUFI32X4      $0xdd, Z18, Z15, Z15
+	VSHUFI32X4      $0x44, Z19, Z17, Z18
+	VSHUFI32X4      $0x44, Z13, Z22, Z20
+	VSHUFI32X4      $0xee, Z19, Z17, Z17
+	VSHUFI32X4      $0xee, Z13, Z22, Z19
+	VSHUFI32X4      $0x88, Z20, Z18, Z13
+	VSHUFI32X4      $0xdd, Z20, Z18, Z18
+	VSHUFI32X4      $0x88, Z19, Z17, Z20
+	VSHUFI32X4      $0xdd, Z19, Z17, Z17
+	VMOVDQU32       quarter0<>+0(SB), Z19
+	VPERMI2Q        Z21, Z16, Z19
+	VPMOVZXWD       Y19, Z19
+	VPANDD          Z3, Z19, Z19
+	VPSLLD          $0x15, Z19, Z22
+	VPANDD          Z5, Z22, Z22
+	VPADDD          Z5, Z22, Z22
+	VPSUBD          Z4, Z19, Z19
+	VPSLLD          $0x17, Z19, Z19
+	VPMAXSD         Z22, Z19, Z19
+	VPADDD.BCST     36(R13), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    32(R13), Z22
+	VMULPS          Z19, Z22, Z22
+	VFMADD231PS     Z22, Z12, Z1
+	VPADDD.BCST     36(R14), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    32(R14), Z12
+	VMULPS          Z19, Z12, Z12
+	VFMADD231PS     Z12, Z13, Z2
+	VMOVDQU32       quarter1<>+0(SB), Z12
+	VPERMI2Q        Z21, Z16, Z12
+	VPMOVZXWD       Y12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPSLLD          $0x15, Z12, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VPSUBD          Z4, Z12, Z12
+	VPSLLD          $0x17, Z12, Z12
+	VPMAXSD         Z13, Z12, Z12
+	VPADDD.BCST     76(R13), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    72(R13), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z11, Z1
+	VPADDD.BCST     76(R14), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    72(R14), Z11
+	VMULPS          Z12, Z11, Z11
+	VFMADD231PS     Z11, Z18, Z2
+	VMOVDQU32       quarter2<>+0(SB), Z11
+	VPERMI2Q        Z21, Z16, Z11
+	VPMOVZXWD       Y11, Z11
+	VPANDD          Z3, Z11, Z11
+	VPSLLD          $0x15, Z11, Z12
+	VPANDD          Z5, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VPSUBD          Z4, Z11, Z11
+	VPSLLD          $0x17, Z11, Z11
+	VPMAXSD         Z12, Z11, Z11
+	VPADDD.BCST     116(R13), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    112(R13), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z14, Z1
+	VPADDD.BCST     116(R14), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    112(R14), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z20, Z2
+	VMOVDQU32       quarter3<>+0(SB), Z11
+	VPERMI2Q        Z21, Z16, Z11
+	VPMOVZXWD       Y11, Z11
+	VPANDD          Z3, Z11, Z11
+	VPSLLD          $0x15, Z11, Z12
+	VPANDD          Z5, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VPSUBD          Z4, Z11, Z11
+	VPSLLD          $0x17, Z11, Z11
+	VPMAXSD         Z12, Z11, Z11
+	VPADDD.BCST     156(R13), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    152(R13), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z15, Z1
+	VPADDD.BCST     156(R14), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    152(R14), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z17, Z2
+	VBROADCASTI32X4 160(R13), Z11
+	VBROADCASTI32X4 200(R13), K1, Z11
+	VBROADCASTI32X4 240(R13), K2, Z11
+	VBROADCASTI32X4 280(R13), K3, Z11
+	VBROADCASTI32X4 160(R14), Z12
+	VBROADCASTI32X4 200(R14), K1, Z12
+	VBROADCASTI32X4 240(R14), K2, Z12
+	VBROADCASTI32X4 280(R14), K3, Z12
+	VBROADCASTI32X4 176(R13), Z13
+	VBROADCASTI32X4 216(R13), K1, Z13
+	VBROADCASTI32X4 256(R13), K2, Z13
+	VBROADCASTI32X4 296(R13), K3, Z13
+	VBROADCASTI32X4 176(R14), Z14
+	VBROADCASTI32X4 216(R14), K1, Z14
+	VBROADCASTI32X4 256(R14), K2, Z14
+	VBROADCASTI32X4 296(R14), K3, Z14
+	PREFETCHT0      64(R9)
+	PREFETCHT0      128(R9)
+	VMOVDQU32       68(BX), Z15
+	VMOVDQA64       Z0, Z16
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z10, Z15, K4, Z16
+	VPERMT2B        72(BX), Z9, Z15
+	VPANDD          Z7, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
+	VPSHUFB         Z17, Z6, Z17
+	VPSHUFB         Z15, Z6, Z15
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z11, Z17, Z18
+	VPDPBUSD        Z13, Z15, Z18
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z12, Z17, Z19
+	VPDPBUSD        Z14, Z15, Z19
+	PREFETCHT0      64(R9)(AX*1)
+	PREFETCHT0      128(R9)(AX*1)
+	VMOVDQU32       68(BX)(AX*1), Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z10, Z15, K4, Z16
+	VPERMT2B        72(BX)(AX*1), Z9, Z15
+	VPANDD          Z7, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
+	VPSHUFB         Z17, Z6, Z17
+	VPSHUFB         Z15, Z6, Z15
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z11, Z17, Z20
+	VPDPBUSD        Z13, Z15, Z20
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z17, Z21
+	VPDPBUSD        Z14, Z15, Z21
+	PREFETCHT0      64(R9)(AX*2)
+	PREFETCHT0      128(R9)(AX*2)
+	VMOVDQU32       68(BX)(AX*2), Z15
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z10, Z15, K4, Z16
+	VPERMT2B        72(BX)(AX*2), Z9, Z15
+	VPANDD          Z7, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
+	VPSHUFB         Z17, Z6, Z17
+	VPSHUFB         Z15, Z6, Z15
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z11, Z17, Z22
+	VPDPBUSD        Z13, Z15, Z22
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z12, Z17, Z23
+	VPDPBUSD        Z14, Z15, Z23
+	PREFETCHT0      64(R9)(CX*1)
+	PREFETCHT0      128(R9)(CX*1)
+	VMOVDQU32       68(BX)(CX*1), Z15
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z10, Z15, K4, Z16
+	VPERMT2B        72(BX)(CX*1), Z9, Z15
+	VPANDD          Z7, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
+	VPSHUFB         Z17, Z6, Z17
+	VPSHUFB         Z15, Z6, Z15
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z11, Z17, Z24
+	VPDPBUSD        Z13, Z15, Z24
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z12, Z17, Z25
+	VPDPBUSD        Z14, Z15, Z25
+	VPUNPCKLDQ      Z20, Z18, Z15
+	VPUNPCKHDQ      Z20, Z18, Z17
+	VPADDD          Z17, Z15, Z15
+	VPUNPCKLDQ      Z24, Z22, Z17
+	VPUNPCKHDQ      Z24, Z22, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z15, Z18
+	VPUNPCKLQDQ     Z17, Z15, Z15
+	VPADDD          Z18, Z15, Z15
+	VPUNPCKLDQ      Z21, Z19, Z17
+	VPUNPCKHDQ      Z21, Z19, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKLDQ      Z25, Z23, Z18
+	VPUNPCKHDQ      Z25, Z23, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z17, Z19
+	VPUNPCKLQDQ     Z18, Z17, Z17
+	VPADDD          Z19, Z17, Z17
+	PREFETCHT0      64(R10)
+	PREFETCHT0      128(R10)
+	VMOVDQU32       68(SI), Z18
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z10, Z18, K4, Z16
+	VPERMT2B        72(SI), Z9, Z18
+	VPANDD          Z7, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
+	VPSHUFB         Z19, Z6, Z19
+	VPSHUFB         Z18, Z6, Z18
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z11, Z19, Z20
+	VPDPBUSD        Z13, Z18, Z20
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z19, Z21
+	VPDPBUSD        Z14, Z18, Z21
+	PREFETCHT0      64(R10)(AX*1)
+	PREFETCHT0      128(R10)(AX*1)
+	VMOVDQU32       68(SI)(AX*1), Z18
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z10, Z18, K4, Z16
+	VPERMT2B        72(SI)(AX*1), Z9, Z18
+	VPANDD          Z7, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
+	VPSHUFB         Z19, Z6, Z19
+	VPSHUFB         Z18, Z6, Z18
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z11, Z19, Z22
+	VPDPBUSD        Z13, Z18, Z22
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	VPDPBUSD        Z14, Z18, Z23
+	PREFETCHT0      64(R10)(AX*2)
+	PREFETCHT0      128(R10)(AX*2)
+	VMOVDQU32       68(SI)(AX*2), Z18
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z10, Z18, K4, Z16
+	VPERMT2B        72(SI)(AX*2), Z9, Z18
+	VPANDD          Z7, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
+	VPSHUFB         Z19, Z6, Z19
+	VPSHUFB         Z18, Z6, Z18
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z11, Z19, Z24
+	VPDPBUSD        Z13, Z18, Z24
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z12, Z19, Z25
+	VPDPBUSD        Z14, Z18, Z25
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       68(SI)(CX*1), Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z10, Z18, K4, Z16
+	VPERMT2B        72(SI)(CX*1), Z9, Z18
+	VPANDD          Z7, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
+	VPSHUFB         Z19, Z6, Z19
+	VPSHUFB         Z18, Z6, Z18
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z11, Z19, Z26
+	VPDPBUSD        Z13, Z18, Z26
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z12, Z19, Z27
+	VPDPBUSD        Z14, Z18, Z27
+	VPUNPCKLDQ      Z22, Z20, Z18
+	VPUNPCKHDQ      Z22, Z20, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKLDQ      Z26, Z24, Z19
+	VPUNPCKHDQ      Z26, Z24, Z20
+	VPADDD          Z20, Z19, Z19
+	VPUNPCKHQDQ     Z19, Z18, Z20
+	VPUNPCKLQDQ     Z19, Z18, Z18
+	VPADDD          Z20, Z18, Z18
+	VPUNPCKLDQ      Z23, Z21, Z19
+	VPUNPCKHDQ      Z23, Z21, Z20
+	VPADDD          Z20, Z19, Z19
+	VPUNPCKLDQ      Z27, Z25, Z20
+	VPUNPCKHDQ      Z27, Z25, Z21
+	VPADDD          Z21, Z20, Z20
+	VPUNPCKHQDQ     Z20, Z19, Z21
+	VPUNPCKLQDQ     Z20, Z19, Z19
+	VPADDD          Z21, Z19, Z19
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	VMOVDQU32       68(DI), Z20
+	VMOVDQA64       Z0, Z21
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z10, Z20, K4, Z21
+	VPERMT2B        72(DI), Z9, Z20
+	VPANDD          Z7, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
+	VPSHUFB         Z22, Z6, Z22
+	VPSHUFB         Z20, Z6, Z20
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z11, Z22, Z23
+	VPDPBUSD        Z13, Z20, Z23
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z12, Z22, Z24
+	VPDPBUSD        Z14, Z20, Z24
+	PREFETCHT0      64(R11)(AX*1)
+	PREFETCHT0      128(R11)(AX*1)
+	VMOVDQU32       68(DI)(AX*1), Z20
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z10, Z20, K4, Z21
+	VPERMT2B        72(DI)(AX*1), Z9, Z20
+	VPANDD          Z7, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
+	VPSHUFB         Z22, Z6, Z22
+	VPSHUFB         Z20, Z6, Z20
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z11, Z22, Z25
+	VPDPBUSD        Z13, Z20, Z25
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z12, Z22, Z26
+	VPDPBUSD        Z14, Z20, Z26
+	PREFETCHT0      64(R11)(AX*2)
+	PREFETCHT0      128(R11)(AX*2)
+	VMOVDQU32       68(DI)(AX*2), Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z10, Z20, K4, Z21
+	VPERMT2B        72(DI)(AX*2), Z9, Z20
+	VPANDD          Z7, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
+	VPSHUFB         Z22, Z6, Z22
+	VPSHUFB         Z20, Z6, Z20
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z11, Z22, Z27
+	VPDPBUSD        Z13, Z20, Z27
+	VMOVDQA32       Z0, Z28
+	VPDPBUSD        Z12, Z22, Z28
+	VPDPBUSD        Z14, Z20, Z28
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       68(DI)(CX*1), Z20
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z10, Z20, K4, Z21
+	VPERMT2B        72(DI)(CX*1), Z9, Z20
+	VPANDD          Z7, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
+	VPSHUFB         Z22, Z6, Z22
+	VPSHUFB         Z20, Z6, Z20
+	VMOVDQA32       Z0, Z29
+	VPDPBUSD        Z11, Z22, Z29
+	VPDPBUSD        Z13, Z20, Z29
+	VMOVDQA32       Z0, Z30
+	VPDPBUSD        Z12, Z22, Z30
+	VPDPBUSD        Z14, Z20, Z30
+	VPUNPCKLDQ      Z25, Z23, Z20
+	VPUNPCKHDQ      Z25, Z23, Z22
+	VPADDD          Z22, Z20, Z20
+	VPUNPCKLDQ      Z29, Z27, Z22
+	VPUNPCKHDQ      Z29, Z27, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKHQDQ     Z22, Z20, Z23
+	VPUNPCKLQDQ     Z22, Z20, Z20
+	VPADDD          Z23, Z20, Z20
+	VPUNPCKLDQ      Z26, Z24, Z22
+	VPUNPCKHDQ      Z26, Z24, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKLDQ      Z30, Z28, Z23
+	VPUNPCKHDQ      Z30, Z28, Z24
+	VPADDD          Z24, Z23, Z23
+	VPUNPCKHQDQ     Z23, Z22, Z24
+	VPUNPCKLQDQ     Z23, Z22, Z22
+	VPADDD          Z24, Z22, Z22
+	PREFETCHT0      64(R12)
+	PREFETCHT0      128(R12)
+	VMOVDQU32       68(R8), Z23
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z10, Z23, K4, Z21
+	VPERMT2B        72(R8), Z9, Z23
+	VPANDD          Z7, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
+	VPSHUFB         Z24, Z6, Z24
+	VPSHUFB         Z23, Z6, Z23
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z11, Z24, Z25
+	VPDPBUSD        Z13, Z23, Z25
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z12, Z24, Z26
+	VPDPBUSD        Z14, Z23, Z26
+	PREFETCHT0      64(R12)(AX*1)
+	PREFETCHT0      128(R12)(AX*1)
+	VMOVDQU32       68(R8)(AX*1), Z23
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z10, Z23, K4, Z21
+	VPERMT2B        72(R8)(AX*1), Z9, Z23
+	VPANDD          Z7, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
+	VPSHUFB         Z24, Z6, Z24
+	VPSHUFB         Z23, Z6, Z23
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z11, Z24, Z27
+	VPDPBUSD        Z13, Z23, Z27
+	VMOVDQA32       Z0, Z28
+	VPDPBUSD        Z12, Z24, Z28
+	VPDPBUSD        Z14, Z23, Z28
+	PREFETCHT0      64(R12)(AX*2)
+	PREFETCHT0      128(R12)(AX*2)
+	VMOVDQU32       68(R8)(AX*2), Z23
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z10, Z23, K4, Z21
+	VPERMT2B        72(R8)(AX*2), Z9, Z23
+	VPANDD          Z7, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
+	VPSHUFB         Z24, Z6, Z24
+	VPSHUFB         Z23, Z6, Z23
+	VMOVDQA32       Z0, Z29
+	VPDPBUSD        Z11, Z24, Z29
+	VPDPBUSD        Z13, Z23, Z29
+	VMOVDQA32       Z0, Z30
+	VPDPBUSD        Z12, Z24, Z30
+	VPDPBUSD        Z14, Z23, Z30
+	PREFETCHT0      64(R12)(CX*1)
+	PREFETCHT0      128(R12)(CX*1)
+	VMOVDQU32       68(R8)(CX*1), Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z10, Z23, K4, Z21
+	VPERMT2B        72(R8)(CX*1), Z9, Z23
+	VPANDD          Z7, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
+	VPSHUFB         Z24, Z6, Z24
+	VPSHUFB         Z23, Z6, Z23
+	VMOVDQA32       Z0, Z31
+	VPDPBUSD        Z11, Z24, Z31
+	VPDPBUSD        Z13, Z23, Z31
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z12, Z24, Z11
+	VPDPBUSD        Z14, Z23, Z11
+	VPUNPCKLDQ      Z27, Z25, Z12
+	VPUNPCKHDQ      Z27, Z25, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z31, Z29, Z13
+	VPUNPCKHDQ      Z31, Z29, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z14
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z14, Z12, Z12
+	VPUNPCKLDQ      Z28, Z26, Z13
+	VPUNPCKHDQ      Z28, Z26, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z11, Z30, Z14
+	VPUNPCKHDQ      Z11, Z30, Z11
+	VPADDD          Z11, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z11
+	VPUNPCKLQDQ     Z14, Z13, Z13
+	VPADDD          Z11, Z13, Z13
+	VSHUFI32X4      $0x44, Z18, Z15, Z11
+	VSHUFI32X4      $0x44, Z12, Z20, Z14
+	VSHUFI32X4      $0xee, Z18, Z15, Z15
+	VSHUFI32X4      $0xee, Z12, Z20, Z18
+	VSHUFI32X4      $0x88, Z14, Z11, Z12
+	VSHUFI32X4      $0xdd, Z14, Z11, Z11
+	VSHUFI32X4      $0x88, Z18, Z15, Z14
+	VSHUFI32X4      $0xdd, Z18, Z15, Z15
+	VSHUFI32X4      $0x44, Z19, Z17, Z18
+	VSHUFI32X4      $0x44, Z13, Z22, Z20
+	VSHUFI32X4      $0xee, Z19, Z17, Z17
+	VSHUFI32X4      $0xee, Z13, Z22, Z19
+	VSHUFI32X4      $0x88, Z20, Z18, Z13
+	VSHUFI32X4      $0xdd, Z20, Z18, Z18
+	VSHUFI32X4      $0x88, Z19, Z17, Z20
+	VSHUFI32X4      $0xdd, Z19, Z17, Z17
+	VMOVDQU32       quarter0<>+0(SB), Z19
+	VPERMI2Q        Z21, Z16, Z19
+	VPMOVZXWD       Y19, Z19
+	VPANDD          Z3, Z19, Z19
+	VPSLLD          $0x15, Z19, Z22
+	VPANDD          Z5, Z22, Z22
+	VPADDD          Z5, Z22, Z22
+	VPSUBD          Z4, Z19, Z19
+	VPSLLD          $0x17, Z19, Z19
+	VPMAXSD         Z22, Z19, Z19
+	VPADDD.BCST     196(R13), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    192(R13), Z22
+	VMULPS          Z19, Z22, Z22
+	VFMADD231PS     Z22, Z12, Z1
+	VPADDD.BCST     196(R14), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    192(R14), Z12
+	VMULPS          Z19, Z12, Z12
+	VFMADD231PS     Z12, Z13, Z2
+	VMOVDQU32       quarter1<>+0(SB), Z12
+	VPERMI2Q        Z21, Z16, Z12
+	VPMOVZXWD       Y12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPSLLD          $0x15, Z12, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VPSUBD          Z4, Z12, Z12
+	VPSLLD          $0x17, Z12, Z12
+	VPMAXSD         Z13, Z12, Z12
+	VPADDD.BCST     236(R13), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    232(R13), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z11, Z1
+	VPADDD.BCST     236(R14), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    232(R14), Z11
+	VMULPS          Z12, Z11, Z11
+	VFMADD231PS     Z11, Z18, Z2
+	VMOVDQU32       quarter2<>+0(SB), Z11
+	VPERMI2Q        Z21, Z16, Z11
+	VPMOVZXWD       Y11, Z11
+	VPANDD          Z3, Z11, Z11
+	VPSLLD          $0x15, Z11, Z12
+	VPANDD          Z5, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VPSUBD          Z4, Z11, Z11
+	VPSLLD          $0x17, Z11, Z11
+	VPMAXSD         Z12, Z11, Z11
+	VPADDD.BCST     276(R13), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    272(R13), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z14, Z1
+	VPADDD.BCST     276(R14), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    272(R14), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z20, Z2
+	VMOVDQU32       quarter3<>+0(SB), Z11
+	VPERMI2Q        Z21, Z16, Z11
+	VPMOVZXWD       Y11, Z11
+	VPANDD          Z3, Z11, Z11
+	VPSLLD          $0x15, Z11, Z12
+	VPANDD          Z5, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VPSUBD          Z4, Z11, Z11
+	VPSLLD          $0x17, Z11, Z11
+	VPMAXSD         Z12, Z11, Z11
+	VPADDD.BCST     316(R13), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    312(R13), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z15, Z1
+	VPADDD.BCST     316(R14), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    312(R14), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z17, Z2
+	ADDQ            $0x00000140, R13
+	ADDQ            $0x00000140, R14
+	ADDQ            $0x00000088, R9
+	ADDQ            $0x00000088, R10
+	ADDQ            $0x00000088, R11
+	ADDQ            $0x00000088, R12
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x00000088, SI
+	ADDQ            $0x00000088, DI
+	ADDQ            $0x00000088, R8
+	DECQ            DX
+	JNZ             block
+	MOVQ            dst_base+104(FP), AX
+	VMOVUPS         Z1, (AX)
+	VMOVUPS         Z2, 64(AX)
+	VZEROUPPER
+	RET
+
+// func avx512DotQuadsQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-144
+	MOVQ            tile_base+0(FP), AX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPXORD          Z1, Z1, Z1
+	MOVL            $0x000000f0, DX
+	KMOVW           DX, K1
+	MOVL            $0x00000f00, DX
+	KMOVW           DX, K2
+	MOVL            $0x0000f000, DX
+	KMOVW           DX, K3
+	VPBROADCASTD    word000000ff<>+0(SB), Z2
+	VPBROADCASTD    word00000007<>+0(SB), Z3
+	VPBROADCASTD    word000000f8<>+0(SB), Z4
+	VPBROADCASTD    word00000008<>+0(SB), Z5
+	VPBROADCASTD    word3a000000<>+0(SB), Z6
+	VPBROADCASTD    word0000007e<>+0(SB), Z7
+	VBROADCASTI32X4 rocmFP4<>+0(SB), Z8
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z9
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z10
+	VMOVDQU32       codes17_0_0<>+0(SB), Z11
+	VMOVDQU32       halves17_15<>+0(SB), Z12
+	MOVQ            w_base+24(FP), BX
+	MOVQ            $0x00000004, SI
+	MOVQ            blocks+128(FP), DX
+	CMPQ            DX, SI
+	CMOVQLT         DX, SI
+	IMUL3Q          $0x00000088, SI, SI
+	LEAQ            (BX)(SI*1), R9
+	LEAQ            (R9)(AX*4), R10
+	LEAQ            (R10)(AX*4), R11
+	LEAQ            (R11)(AX*4), R12
+	CMPQ            DX, $0x04
+	JGE             long
+	MOVQ            blocks+128(FP), DX
+	IMUL3Q          $0x00000088, DX, DX
+	NEGQ            DX
+	ADDQ            ahead+136(FP), DX
+	ADDQ            DX, R9
+	ADDQ            DX, R10
+	ADDQ            DX, R11
+	ADDQ            DX, R12
+
+long:
+	MOVQ x_base+56(FP), DX
+	MOVQ xAt_base+80(FP), BX
+	MOVQ (BX), R13
+	ADDQ DX, R13
+	MOVQ w_base+24(FP), DX
+	MOVQ DX, BX
+	LEAQ (BX)(AX*4), SI
+	LEAQ (SI)(AX*4), DI
+	LEAQ (DI)(AX*4), R8
+	MOVQ blocks+128(FP), DX
+
+block:
+	CMPQ   DX, $0x04
+	JNE    within
+	MOVQ   blocks+128(FP), R14
+	IMUL3Q $0x00000088, R14, R14
+	NEGQ   R14
+	ADDQ   ahead+136(FP), R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
+
+within:
+	VBROADCASTI32X4 (R13), Z13
+	VBROADCASTI32X4 40(R13), K1, Z13
+	VBROADCASTI32X4 80(R13), K2, Z13
+	VBROADCASTI32X4 120(R13), K3, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VBROADCASTI32X4 56(R13), K1, Z14
+	VBROADCASTI32X4 96(R13), K2, Z14
+	VBROADCASTI32X4 136(R13), K3, Z14
+	PREFETCHT0      (R9)
+	VMOVDQU32       (BX), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        4(BX), Z12, Z16
+	VMOVDQA64       Z0, Z17
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VPERMT2B        4(BX), Z11, Z15
+	VPANDD          Z9, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
+	VPSHUFB         Z16, Z8, Z16
+	VPSHUFB         Z15, Z8, Z15
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z13, Z16, Z18
+	VPDPBUSD        Z14, Z15, Z18
+	PREFETCHT0      (R9)(AX*1)
+	VMOVDQU32       (BX)(AX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        4(BX)(AX*1), Z12, Z16
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VPERMT2B        4(BX)(AX*1), Z11, Z15
+	VPANDD          Z9, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
+	VPSHUFB         Z16, Z8, Z16
+	VPSHUFB         Z15, Z8, Z15
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z13, Z16, Z19
+	VPDPBUSD        Z14, Z15, Z19
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        4(BX)(AX*2), Z12, Z16
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VPERMT2B        4(BX)(AX*2), Z11, Z15
+	VPANDD          Z9, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
+	VPSHUFB         Z16, Z8, Z16
+	VPSHUFB         Z15, Z8, Z15
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z13, Z16, Z20
+	VPDPBUSD        Z14, Z15, Z20
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        4(BX)(CX*1), Z12, Z16
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VPERMT2B        4(BX)(CX*1), Z11, Z15
+	VPANDD          Z9, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
+	VPSHUFB         Z16, Z8, Z16
+	VPSHUFB         Z15, Z8, Z15
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z13, Z16, Z21
+	VPDPBUSD        Z14, Z15, Z21
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z21, Z20, Z16
+	VPUNPCKHDQ      Z21, Z20, Z18
+	VPADDD          Z18, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z18
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z18, Z15, Z15
+	PREFETCHT0      (R10)
+	VMOVDQU32       (SI), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        4(SI), Z12, Z18
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z18, K4, Z17
+	VPERMT2B        4(SI), Z11, Z16
+	VPANDD          Z9, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
+	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z16, Z8, Z16
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z13, Z18, Z19
+	VPDPBUSD        Z14, Z16, Z19
+	PREFETCHT0      (R10)(AX*1)
+	VMOVDQU32       (SI)(AX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        4(SI)(AX*1), Z12, Z18
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z18, K4, Z17
+	VPERMT2B        4(SI)(AX*1), Z11, Z16
+	VPANDD          Z9, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
+	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z16, Z8, Z16
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z13, Z18, Z20
+	VPDPBUSD        Z14, Z16, Z20
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        4(SI)(AX*2), Z12, Z18
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z18, K4, Z17
+	VPERMT2B        4(SI)(AX*2), Z11, Z16
+	VPANDD          Z9, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
+	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z16, Z8, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z13, Z18, Z21
+	VPDPBUSD        Z14, Z16, Z21
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        4(SI)(CX*1), Z12, Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z18, K4, Z17
+	VPERMT2B        4(SI)(CX*1), Z11, Z16
+	VPANDD          Z9, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
+	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z16, Z8, Z16
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z13, Z18, Z22
+	VPDPBUSD        Z14, Z16, Z22
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z18
+	VPADDD          Z18, Z16, Z16
+	VPUNPCKLDQ      Z22, Z21, Z18
+	VPUNPCKHDQ      Z22, Z21, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z16, Z19
+	VPUNPCKLQDQ     Z18, Z16, Z16
+	VPADDD          Z19, Z16, Z16
+	PREFETCHT0      (R11)
+	VMOVDQU32       (DI), Z18
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        4(DI), Z12, Z19
+	VMOVDQA64       Z0, Z20
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VPERMT2B        4(DI), Z11, Z18
+	VPANDD          Z9, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VPSHUFB         Z19, Z8, Z19
+	VPSHUFB         Z18, Z8, Z18
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z13, Z19, Z21
+	VPDPBUSD        Z14, Z18, Z21
+	PREFETCHT0      (R11)(AX*1)
+	VMOVDQU32       (DI)(AX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        4(DI)(AX*1), Z12, Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VPERMT2B        4(DI)(AX*1), Z11, Z18
+	VPANDD          Z9, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VPSHUFB         Z19, Z8, Z19
+	VPSHUFB         Z18, Z8, Z18
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z13, Z19, Z22
+	VPDPBUSD        Z14, Z18, Z22
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z18
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        4(DI)(AX*2), Z12, Z19
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VPERMT2B        4(DI)(AX*2), Z11, Z18
+	VPANDD          Z9, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VPSHUFB         Z19, Z8, Z19
+	VPSHUFB         Z18, Z8, Z18
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z13, Z19, Z23
+	VPDPBUSD        Z14, Z18, Z23
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        4(DI)(CX*1), Z12, Z19
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VPERMT2B        4(DI)(CX*1), Z11, Z18
+	VPANDD          Z9, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VPSHUFB         Z19, Z8, Z19
+	VPSHUFB         Z18, Z8, Z18
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z13, Z19, Z24
+	VPDPBUSD        Z14, Z18, Z24
+	VPUNPCKLDQ      Z22, Z21, Z18
+	VPUNPCKHDQ      Z22, Z21, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKLDQ      Z24, Z23, Z19
+	VPUNPCKHDQ      Z24, Z23, Z21
+	VPADDD          Z21, Z19, Z19
+	VPUNPCKHQDQ     Z19, Z18, Z21
+	VPUNPCKLQDQ     Z19, Z18, Z18
+	VPADDD          Z21, Z18, Z18
+	PREFETCHT0      (R12)
+	VMOVDQU32       (R8), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        4(R8), Z12, Z21
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z21, K4, Z20
+	VPERMT2B        4(R8), Z11, Z19
+	VPANDD          Z9, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
+	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z19, Z8, Z19
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z13, Z21, Z22
+	VPDPBUSD        Z14, Z19, Z22
+	PREFETCHT0      (R12)(AX*1)
+	VMOVDQU32       (R8)(AX*1), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        4(R8)(AX*1), Z12, Z21
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z21, K4, Z20
+	VPERMT2B        4(R8)(AX*1), Z11, Z19
+	VPANDD          Z9, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
+	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z19, Z8, Z19
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z13, Z21, Z23
+	VPDPBUSD        Z14, Z19, Z23
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        4(R8)(AX*2), Z12, Z21
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z21, K4, Z20
+	VPERMT2B        4(R8)(AX*2), Z11, Z19
+	VPANDD          Z9, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
+	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z19, Z8, Z19
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z13, Z21, Z24
+	VPDPBUSD        Z14, Z19, Z24
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        4(R8)(CX*1), Z12, Z21
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z21, K4, Z20
+	VPERMT2B        4(R8)(CX*1), Z11, Z19
+	VPANDD          Z9, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
+	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z19, Z8, Z19
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z13, Z21, Z25
+	VPDPBUSD        Z14, Z19, Z25
+	VPUNPCKLDQ      Z23, Z22, Z13
+	VPUNPCKHDQ      Z23, Z22, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z25, Z24, Z14
+	VPUNPCKHDQ      Z25, Z24, Z19
+	VPADDD          Z19, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z19
+	VPUNPCKLQDQ     Z14, Z13, Z13
+	VPADDD          Z19, Z13, Z13
+	VSHUFI32X4      $0x44, Z16, Z15, Z14
+	VSHUFI32X4      $0x44, Z13, Z18, Z19
+	VSHUFI32X4      $0xee, Z16, Z15, Z15
+	VSHUFI32X4      $0xee, Z13, Z18, Z16
+	VSHUFI32X4      $0x88, Z19, Z14, Z13
+	VSHUFI32X4      $0xdd, Z19, Z14, Z14
+	VSHUFI32X4      $0x88, Z16, Z15, Z18
+	VSHUFI32X4      $0xdd, Z16, Z15, Z15
+	VMOVDQU32       quarter0<>+0(SB), Z16
+	VPERMI2Q        Z20, Z17, Z16
+	VPMOVZXWD       Y16, Z16
+	VPSRLD          $0x08, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSUBD          Z16, Z7, Z19
+	VPSRAD          $0x1f, Z19, Z19
+	VPANDD          Z3, Z16, Z21
+	VPANDD          Z4, Z16, Z22
+	VPMINUD         Z5, Z22, Z16
+	VPADDD          Z16, Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VPMAXUD         Z5, Z22, Z22
+	VPSLLD          $0x14, Z22, Z22
+	VPADDD          Z6, Z22, Z22
+	VPANDND         Z21, Z19, Z21
+	VMULPS          Z22, Z21, Z21
+	VPADDD.BCST     36(R13), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    32(R13), Z16
+	VMULPS          Z21, Z16, Z16
+	VFMADD231PS     Z16, Z13, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z13
+	VPERMI2Q        Z20, Z17, Z13
+	VPMOVZXWD       Y13, Z13
+	VPSRLD          $0x08, Z13, Z13
+	VPANDD          Z2, Z13, Z13
+	VPSUBD          Z13, Z7, Z16
+	VPSRAD          $0x1f, Z16, Z16
+	VPANDD          Z3, Z13, Z19
+	VPANDD          Z4, Z13, Z21
+	VPMINUD         Z5, Z21, Z13
+	VPADDD          Z13, Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VPMAXUD         Z5, Z21, Z21
+	VPSLLD          $0x14, Z21, Z21
+	VPADDD          Z6, Z21, Z21
+	VPANDND         Z19, Z16, Z19
+	VMULPS          Z21, Z19, Z19
+	VPADDD.BCST     76(R13), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    72(R13), Z13
+	VMULPS          Z19, Z13, Z13
+	VFMADD231PS     Z13, Z14, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z13
+	VPERMI2Q        Z20, Z17, Z13
+	VPMOVZXWD       Y13, Z13
+	VPSRLD          $0x08, Z13, Z13
+	VPANDD          Z2, Z13, Z13
+	VPSUBD          Z13, Z7, Z14
+	VPSRAD          $0x1f, Z14, Z14
+	VPANDD          Z3, Z13, Z16
+	VPANDD          Z4, Z13, Z19
+	VPMINUD         Z5, Z19, Z13
+	VPADDD          Z13, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VPMAXUD         Z5, Z19, Z19
+	VPSLLD          $0x14, Z19, Z19
+	VPADDD          Z6, Z19, Z19
+	VPANDND         Z16, Z14, Z16
+	VMULPS          Z19, Z16, Z16
+	VPADDD.BCST     116(R13), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    112(R13), Z13
+	VMULPS          Z16, Z13, Z13
+	VFMADD231PS     Z13, Z18, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z13
+	VPERMI2Q        Z20, Z17, Z13
+	VPMOVZXWD       Y13, Z13
+	VPSRLD          $0x08, Z13, Z13
+	VPANDD          Z2, Z13, Z13
+	VPSUBD          Z13, Z7, Z14
+	VPSRAD          $0x1f, Z14, Z14
+	VPANDD          Z3, Z13, Z16
+	VPANDD          Z4, Z13, Z17
+	VPMINUD         Z5, Z17, Z13
+	VPADDD          Z13, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VPMAXUD         Z5, Z17, Z17
+	VPSLLD          $0x14, Z17, Z17
+	VPADDD          Z6, Z17, Z17
+	VPANDND         Z16, Z14, Z16
+	VMULPS          Z17, Z16, Z16
+	VPADDD.BCST     156(R13), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    152(R13), Z13
+	VMULPS          Z16, Z13, Z13
+	VFMADD231PS     Z13, Z15, Z1
+	VBROADCASTI32X4 160(R13), Z13
+	VBROADCASTI32X4 200(R13), K1, Z13
+	VBROADCASTI32X4 240(R13), K2, Z13
+	VBROADCASTI32X4 280(R13), K3, Z13
+	VBROADCASTI32X4 176(R13), Z14
+	VBROADCASTI32X4 216(R13), K1, Z14
+	VBROADCASTI32X4 256(R13), K2, Z14
+	VBROADCASTI32X4 296(R13), K3, Z14
+	PREFETCHT0      64(R9)
+	PREFETCHT0      128(R9)
+	VMOVDQU32       68(BX), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        72(BX), Z12, Z16
+	VMOVDQA64       Z0, Z17
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VPERMT2B        72(BX), Z11, Z15
+	VPANDD          Z9, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
+	VPSHUFB         Z16, Z8, Z16
+	VPSHUFB         Z15, Z8, Z15
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z13, Z16, Z18
+	VPDPBUSD        Z14, Z15, Z18
+	PREFETCHT0      64(R9)(AX*1)
+	PREFETCHT0      128(R9)(AX*1)
+	VMOVDQU32       68(BX)(AX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        72(BX)(AX*1), Z12, Z16
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VPERMT2B        72(BX)(AX*1), Z11, Z15
+	VPANDD          Z9, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
+	VPSHUFB         Z16, Z8, Z16
+	VPSHUFB         Z15, Z8, Z15
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z13, Z16, Z19
+	VPDPBUSD        Z14, Z15, Z19
+	PREFETCHT0      64(R9)(AX*2)
+	PREFETCHT0      128(R9)(AX*2)
+	VMOVDQU32       68(BX)(AX*2), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        72(BX)(AX*2), Z12, Z16
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VPERMT2B        72(BX)(AX*2), Z11, Z15
+	VPANDD          Z9, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
+	VPSHUFB         Z16, Z8, Z16
+	VPSHUFB         Z15, Z8, Z15
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z13, Z16, Z20
+	VPDPBUSD        Z14, Z15, Z20
+	PREFETCHT0      64(R9)(CX*1)
+	PREFETCHT0      128(R9)(CX*1)
+	VMOVDQU32       68(BX)(CX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        72(BX)(CX*1), Z12, Z16
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VPERMT2B        72(BX)(CX*1), Z11, Z15
+	VPANDD          Z9, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
+	VPSHUFB         Z16, Z8, Z16
+	VPSHUFB         Z15, Z8, Z15
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z13, Z16, Z21
+	VPDPBUSD        Z14, Z15, Z21
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z21, Z20, Z16
+	VPUNPCKHDQ      Z21, Z20, Z18
+	VPADDD          Z18, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z18
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z18, Z15, Z15
+	PREFETCHT0      64(R10)
+	PREFETCHT0      128(R10)
+	VMOVDQU32       68(SI), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        72(SI), Z12, Z18
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z18, K4, Z17
+	VPERMT2B        72(SI), Z11, Z16
+	VPANDD          Z9, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
+	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z16, Z8, Z16
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z13, Z18, Z19
+	VPDPBUSD        Z14, Z16, Z19
+	PREFETCHT0      64(R10)(AX*1)
+	PREFETCHT0      128(R10)(AX*1)
+	VMOVDQU32       68(SI)(AX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        72(SI)(AX*1), Z12, Z18
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z18, K4, Z17
+	VPERMT2B        72(SI)(AX*1), Z11, Z16
+	VPANDD          Z9, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
+	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z16, Z8, Z16
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z13, Z18, Z20
+	VPDPBUSD        Z14, Z16, Z20
+	PREFETCHT0      64(R10)(AX*2)
+	PREFETCHT0      128(R10)(AX*2)
+	VMOVDQU32       68(SI)(AX*2), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        72(SI)(AX*2), Z12, Z18
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z18, K4, Z17
+	VPERMT2B        72(SI)(AX*2), Z11, Z16
+	VPANDD          Z9, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
+	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z16, Z8, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z13, Z18, Z21
+	VPDPBUSD        Z14, Z16, Z21
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       68(SI)(CX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        72(SI)(CX*1), Z12, Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z18, K4, Z17
+	VPERMT2B        72(SI)(CX*1), Z11, Z16
+	VPANDD          Z9, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
+	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z16, Z8, Z16
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z13, Z18, Z22
+	VPDPBUSD        Z14, Z16, Z22
+	VPUNPCKLDQ      Z20, Z19, Z16
+	VPUNPCKHDQ      Z20, Z19, Z18
+	VPADDD          Z18, Z16, Z16
+	VPUNPCKLDQ      Z22, Z21, Z18
+	VPUNPCKHDQ      Z22, Z21, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z16, Z19
+	VPUNPCKLQDQ     Z18, Z16, Z16
+	VPADDD          Z19, Z16, Z16
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	VMOVDQU32       68(DI), Z18
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        72(DI), Z12, Z19
+	VMOVDQA64       Z0, Z20
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VPERMT2B        72(DI), Z11, Z18
+	VPANDD          Z9, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VPSHUFB         Z19, Z8, Z19
+	VPSHUFB         Z18, Z8, Z18
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z13, Z19, Z21
+	VPDPBUSD        Z14, Z18, Z21
+	PREFETCHT0      64(R11)(AX*1)
+	PREFETCHT0      128(R11)(AX*1)
+	VMOVDQU32       68(DI)(AX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        72(DI)(AX*1), Z12, Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VPERMT2B        72(DI)(AX*1), Z11, Z18
+	VPANDD          Z9, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VPSHUFB         Z19, Z8, Z19
+	VPSHUFB         Z18, Z8, Z18
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z13, Z19, Z22
+	VPDPBUSD        Z14, Z18, Z22
+	PREFETCHT0      64(R11)(AX*2)
+	PREFETCHT0      128(R11)(AX*2)
+	VMOVDQU32       68(DI)(AX*2), Z18
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        72(DI)(AX*2), Z12, Z19
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VPERMT2B        72(DI)(AX*2), Z11, Z18
+	VPANDD          Z9, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VPSHUFB         Z19, Z8, Z19
+	VPSHUFB         Z18, Z8, Z18
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z13, Z19, Z23
+	VPDPBUSD        Z14, Z18, Z23
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       68(DI)(CX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        72(DI)(CX*1), Z12, Z19
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VPERMT2B        72(DI)(CX*1), Z11, Z18
+	VPANDD          Z9, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VPSHUFB         Z19, Z8, Z19
+	VPSHUFB         Z18, Z8, Z18
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z13, Z19, Z24
+	VPDPBUSD        Z14, Z18, Z24
+	VPUNPCKLDQ      Z22, Z21, Z18
+	VPUNPCKHDQ      Z22, Z21, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKLDQ      Z24, Z23, Z19
+	VPUNPCKHDQ      Z24, Z23, Z21
+	VPADDD          Z21, Z19, Z19
+	VPUNPCKHQDQ     Z19, Z18, Z21
+	VPUNPCKLQDQ     Z19, Z18, Z18
+	VPADDD          Z21, Z18, Z18
+	PREFETCHT0      64(R12)
+	PREFETCHT0      128(R12)
+	VMOVDQU32       68(R8), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        72(R8), Z12, Z21
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z21, K4, Z20
+	VPERMT2B        72(R8), Z11, Z19
+	VPANDD          Z9, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
+	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z19, Z8, Z19
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z13, Z21, Z22
+	VPDPBUSD        Z14, Z19, Z22
+	PREFETCHT0      64(R12)(AX*1)
+	PREFETCHT0      128(R12)(AX*1)
+	VMOVDQU32       68(R8)(AX*1), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        72(R8)(AX*1), Z12, Z21
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z21, K4, Z20
+	VPERMT2B        72(R8)(AX*1), Z11, Z19
+	VPANDD          Z9, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
+	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z19, Z8, Z19
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z13, Z21, Z23
+	VPDPBUSD        Z14, Z19, Z23
+	PREFETCHT0      64(R12)(AX*2)
+	PREFETCHT0      128(R12)(AX*2)
+	VMOVDQU32       68(R8)(AX*2), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        72(R8)(AX*2), Z12, Z21
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z21, K4, Z20
+	VPERMT2B        72(R8)(AX*2), Z11, Z19
+	VPANDD          Z9, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
+	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z19, Z8, Z19
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z13, Z21, Z24
+	VPDPBUSD        Z14, Z19, Z24
+	PREFETCHT0      64(R12)(CX*1)
+	PREFETCHT0      128(R12)(CX*1)
+	VMOVDQU32       68(R8)(CX*1), Z19
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        72(R8)(CX*1), Z12, Z21
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z21, K4, Z20
+	VPERMT2B        72(R8)(CX*1), Z11, Z19
+	VPANDD          Z9, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
+	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z19, Z8, Z19
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z13, Z21, Z25
+	VPDPBUSD        Z14, Z19, Z25
+	VPUNPCKLDQ      Z23, Z22, Z13
+	VPUNPCKHDQ      Z23, Z22, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z25, Z24, Z14
+	VPUNPCKHDQ      Z25, Z24, Z19
+	VPADDD          Z19, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z19
+	VPUNPCKLQDQ     Z14, Z13, Z13
+	VPADDD          Z19, Z13, Z13
+	VSHUFI32X4      $0x44, Z16, Z15, Z14
+	VSHUFI32X4      $0x44, Z13, Z18, Z19
+	VSHUFI32X4      $0xee, Z16, Z15, Z15
+	VSHUFI32X4      $0xee, Z13, Z18, Z16
+	VSHUFI32X4      $0x88, Z19, Z14, Z13
+	VSHUFI32X4      $0xdd, Z19, Z14, Z14
+	VSHUFI32X4      $0x88, Z16, Z15, Z18
+	VSHUFI32X4      $0xdd, Z16, Z15, Z15
+	VMOVDQU32       quarter0<>+0(SB), Z16
+	VPERMI2Q        Z20, Z17, Z16
+	VPMOVZXWD       Y16, Z16
+	VPSRLD          $0x08, Z16, Z16
+	VPANDD          Z2, Z16, Z16
+	VPSUBD          Z16, Z7, Z19
+	VPSRAD          $0x1f, Z19, Z19
+	VPANDD          Z3, Z16, Z21
+	VPANDD          Z4, Z16, Z22
+	VPMINUD         Z5, Z22, Z16
+	VPADDD          Z16, Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VPMAXUD         Z5, Z22, Z22
+	VPSLLD          $0x14, Z22, Z22
+	VPADDD          Z6, Z22, Z22
+	VPANDND         Z21, Z19, Z21
+	VMULPS          Z22, Z21, Z21
+	VPADDD.BCST     196(R13), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    192(R13), Z16
+	VMULPS          Z21, Z16, Z16
+	VFMADD231PS     Z16, Z13, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z13
+	VPERMI2Q        Z20, Z17, Z13
+	VPMOVZXWD       Y13, Z13
+	VPSRLD          $0x08, Z13, Z13
+	VPANDD          Z2, Z13, Z13
+	VPSUBD          Z13, Z7, Z16
+	VPSRAD          $0x1f, Z16, Z16
+	VPANDD          Z3, Z13, Z19
+	VPANDD          Z4, Z13, Z21
+	VPMINUD         Z5, Z21, Z13
+	VPADDD          Z13, Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VPMAXUD         Z5, Z21, Z21
+	VPSLLD          $0x14, Z21, Z21
+	VPADDD          Z6, Z21, Z21
+	VPANDND         Z19, Z16, Z19
+	VMULPS          Z21, Z19, Z19
+	VPADDD.BCST     236(R13), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    232(R13), Z13
+	VMULPS          Z19, Z13, Z13
+	VFMADD231PS     Z13, Z14, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z13
+	VPERMI2Q        Z20, Z17, Z13
+	VPMOVZXWD       Y13, Z13
+	VPSRLD          $0x08, Z13, Z13
+	VPANDD          Z2, Z13, Z13
+	VPSUBD          Z13, Z7, Z14
+	VPSRAD          $0x1f, Z14, Z14
+	VPANDD          Z3, Z13, Z16
+	VPANDD          Z4, Z13, Z19
+	VPMINUD         Z5, Z19, Z13
+	VPADDD          Z13, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VPMAXUD         Z5, Z19, Z19
+	VPSLLD          $0x14, Z19, Z19
+	VPADDD          Z6, Z19, Z19
+	VPANDND         Z16, Z14, Z16
+	VMULPS          Z19, Z16, Z16
+	VPADDD.BCST     276(R13), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    272(R13), Z13
+	VMULPS          Z16, Z13, Z13
+	VFMADD231PS     Z13, Z18, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z13
+	VPERMI2Q        Z20, Z17, Z13
+	VPMOVZXWD       Y13, Z13
+	VPSRLD          $0x08, Z13, Z13
+	VPANDD          Z2, Z13, Z13
+	VPSUBD          Z13, Z7, Z14
+	VPSRAD          $0x1f, Z14, Z14
+	VPANDD          Z3, Z13, Z16
+	VPANDD          Z4, Z13, Z17
+	VPMINUD         Z5, Z17, Z13
+	VPADDD          Z13, Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VPMAXUD         Z5, Z17, Z17
+	VPSLLD          $0x14, Z17, Z17
+	VPADDD          Z6, Z17, Z17
+	VPANDND         Z16, Z14, Z16
+	VMULPS          Z17, Z16, Z16
+	VPADDD.BCST     316(R13), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    312(R13), Z13
+	VMULPS          Z16, Z13, Z13
+	VFMADD231PS     Z13, Z15, Z1
+	ADDQ            $0x00000140, R13
+	ADDQ            $0x00000088, R9
+	ADDQ            $0x00000088, R10
+	ADDQ            $0x00000088, R11
+	ADDQ            $0x00000088, R12
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x00000088, SI
+	ADDQ            $0x00000088, DI
+	ADDQ            $0x00000088, R8
+	DECQ            DX
+	JNZ             block
+	MOVQ            dst_base+104(FP), AX
+	VMOVUPS         Z1, (AX)
+	VZEROUPPER
+	RET
+
+DATA codes17_0_0<>+0(SB)/1, $0x00
+DATA codes17_0_0<>+1(SB)/1, $0x01
+DATA codes17_0_0<>+2(SB)/1, $0x02
+DATA codes17_0_0<>+3(SB)/1, $0x03
+DATA codes17_0_0<>+4(SB)/1, $0x04
+DATA codes17_0_0<>+5(SB)/1, $0x05
+DATA codes17_0_0<>+6(SB)/1, $0x06
+DATA codes17_0_0<>+7(SB)/1, $0x07
+DATA codes17_0_0<>+8(SB)/1, $0x08
+DATA codes17_0_0<>+9(SB)/1, $0x09
+DATA codes17_0_0<>+10(SB)/1, $0x0a
+DATA codes17_0_0<>+11(SB)/1, $0x0b
+DATA codes17_0_0<>+12(SB)/1, $0x0c
+DATA codes17_0_0<>+13(SB)/1, $0x0d
+DATA codes17_0_0<>+14(SB)/1, $0x0e
+DATA codes17_0_0<>+15(SB)/1, $0x0f
+DATA codes17_0_0<>+16(SB)/1, $0x11
+DATA codes17_0_0<>+17(SB)/1, $0x12
+DATA codes17_0_0<>+18(SB)/1, $0x13
+DATA codes17_0_0<>+19(SB)/1, $0x14
+DATA codes17_0_0<>+20(SB)/1, $0x15
+DATA codes17_0_0<>+21(SB)/1, $0x16
+DATA codes17_0_0<>+22(SB)/1, $0x17
+DATA codes17_0_0<>+23(SB)/1, $0x18
+DATA codes17_0_0<>+24(SB)/1, $0x19
+DATA codes17_0_0<>+25(SB)/1, $0x1a
+DATA codes17_0_0<>+26(SB)/1, $0x1b
+DATA codes17_0_0<>+27(SB)/1, $0x1c
+DATA codes17_0_0<>+28(SB)/1, $0x1d
+DATA codes17_0_0<>+29(SB)/1, $0x1e
+DATA codes17_0_0<>+30(SB)/1, $0x1f
+DATA codes17_0_0<>+31(SB)/1, $0x20
+DATA codes17_0_0<>+32(SB)/1, $0x22
+DATA codes17_0_0<>+33(SB)/1, $0x23
+DATA codes17_0_0<>+34(SB)/1, $0x24
+DATA codes17_0_0<>+35(SB)/1, $0x25
+DATA codes17_0_0<>+36(SB)/1, $0x26
+DATA codes17_0_0<>+37(SB)/1, $0x27
+DATA codes17_0_0<>+38(SB)/1, $0x28
+DATA codes17_0_0<>+39(SB)/1, $0x29
+DATA codes17_0_0<>+40(SB)/1, $0x2a
+DATA codes17_0_0<>+41(SB)/1, $0x2b
+DATA codes17_0_0<>+42(SB)/1, $0x2c
+DATA codes17_0_0<>+43(SB)/1, $0x2d
+DATA codes17_0_0<>+44(SB)/1, $0x2e
+DATA codes17_0_0<>+45(SB)/1, $0x2f
+DATA codes17_0_0<>+46(SB)/1, $0x30
+DATA codes17_0_0<>+47(SB)/1, $0x31
+DATA codes17_0_0<>+48(SB)/1, $0x33
+DATA codes17_0_0<>+49(SB)/1, $0x34
+DATA codes17_0_0<>+50(SB)/1, $0x35
+DATA codes17_0_0<>+51(SB)/1, $0x36
+DATA codes17_0_0<>+52(SB)/1, $0x37
+DATA codes17_0_0<>+53(SB)/1, $0x38
+DATA codes17_0_0<>+54(SB)/1, $0x39
+DATA codes17_0_0<>+55(SB)/1, $0x3a
+DATA codes17_0_0<>+56(SB)/1, $0x3b
+DATA codes17_0_0<>+57(SB)/1, $0x3c
+DATA codes17_0_0<>+58(SB)/1, $0x3d
+DATA codes17_0_0<>+59(SB)/1, $0x3e
+DATA codes17_0_0<>+60(SB)/1, $0x3f
+DATA codes17_0_0<>+61(SB)/1, $0x7c
+DATA codes17_0_0<>+62(SB)/1, $0x7d
+DATA codes17_0_0<>+63(SB)/1, $0x7e
+GLOBL codes17_0_0<>(SB), RODATA|NOPTR, $64
+
+DATA halves17_15<>+0(SB)/1, $0x0f
+DATA halves17_15<>+1(SB)/1, $0x10
+DATA halves17_15<>+2(SB)/1, $0x0f
+DATA halves17_15<>+3(SB)/1, $0x10
+DATA halves17_15<>+4(SB)/1, $0x0f
+DATA halves17_15<>+5(SB)/1, $0x10
+DATA halves17_15<>+6(SB)/1, $0x0f
+DATA halves17_15<>+7(SB)/1, $0x10
+DATA halves17_15<>+8(SB)/1, $0x0f
+DATA halves17_15<>+9(SB)/1, $0x10
+DATA halves17_15<>+10(SB)/1, $0x0f
+DATA halves17_15<>+11(SB)/1, $0x10
+DATA halves17_15<>+12(SB)/1, $0x0f
+DATA halves17_15<>+13(SB)/1, $0x10
+DATA halves17_15<>+14(SB)/1, $0x0f
+DATA halves17_15<>+15(SB)/1, $0x10
+DATA halves17_15<>+16(SB)/1, $0x20
+DATA halves17_15<>+17(SB)/1, $0x21
+DATA halves17_15<>+18(SB)/1, $0x20
+DATA halves17_15<>+19(SB)/1, $0x21
+DATA halves17_15<>+20(SB)/1, $0x20
+DATA halves17_15<>+21(SB)/1, $0x21
+DATA halves17_15<>+22(SB)/1, $0x20
+DATA halves17_15<>+23(SB)/1, $0x21
+DATA halves17_15<>+24(SB)/1, $0x20
+DATA halves17_15<>+25(SB)/1, $0x21
+DATA halves17_15<>+26(SB)/1, $0x20
+DATA halves17_15<>+27(SB)/1, $0x21
+DATA halves17_15<>+28(SB)/1, $0x20
+DATA halves17_15<>+29(SB)/1, $0x21
+DATA halves17_15<>+30(SB)/1, $0x20
+DATA halves17_15<>+31(SB)/1, $0x21
+DATA halves17_15<>+32(SB)/1, $0x31
+DATA halves17_15<>+33(SB)/1, $0x32
+DATA halves17_15<>+34(SB)/1, $0x31
+DATA halves17_15<>+35(SB)/1, $0x32
+DATA halves17_15<>+36(SB)/1, $0x31
+DATA halves17_15<>+37(SB)/1, $0x32
+DATA halves17_15<>+38(SB)/1, $0x31
+DATA halves17_15<>+39(SB)/1, $0x32
+DATA halves17_15<>+40(SB)/1, $0x31
+DATA halves17_15<>+41(SB)/1, $0x32
+DATA halves17_15<>+42(SB)/1, $0x31
+DATA halves17_15<>+43(SB)/1, $0x32
+DATA halves17_15<>+44(SB)/1, $0x31
+DATA halves17_15<>+45(SB)/1, $0x32
+DATA halves17_15<>+46(SB)/1, $0x31
+DATA halves17_15<>+47(SB)/1, $0x32
+DATA halves17_15<>+48(SB)/1, $0x7e
+DATA halves17_15<>+49(SB)/1, $0x7f
+DATA halves17_15<>+50(SB)/1, $0x7e
+DATA halves17_15<>+51(SB)/1, $0x7f
+DATA halves17_15<>+52(SB)/1, $0x7e
+DATA halves17_15<>+53(SB)/1, $0x7f
+DATA halves17_15<>+54(SB)/1, $0x7e
+DATA halves17_15<>+55(SB)/1, $0x7f
+DATA halves17_15<>+56(SB)/1, $0x7e
+DATA halves17_15<>+57(SB)/1, $0x7f
+DATA halves17_15<>+58(SB)/1, $0x7e
+DATA halves17_15<>+59(SB)/1, $0x7f
+DATA halves17_15<>+60(SB)/1, $0x7e
+DATA halves17_15<>+61(SB)/1, $0x7f
+DATA halves17_15<>+62(SB)/1, $0x7e
+DATA halves17_15<>+63(SB)/1, $0x7f
+GLOBL halves17_15<>(SB), RODATA|NOPTR, $64
 
 // func avx512F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, AVX512F

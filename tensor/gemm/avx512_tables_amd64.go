@@ -72,16 +72,20 @@ var avx512Eights = map[tensor.Type]*[dotColumns]dotFunc{
 }
 
 var avx512Quads = map[tensor.Type]*[dotColumns]dotFunc{
-	tensor.Q4_0:   {avx512DotQuadsQ4_0x1, avx512DotQuadsQ4_0x2},
-	tensor.Q4_1:   {avx512DotQuadsQ4_1x1, avx512DotQuadsQ4_1x2},
-	tensor.Q8_0:   {avx512DotQuadsQ8_0x1, avx512DotQuadsQ8_0x2},
-	tensor.Q2_K:   {avx512DotQuadsQ2_Kx1, avx512DotQuadsQ2_Kx2},
-	tensor.Q3_K:   {avx512DotQuadsQ3_Kx1, avx512DotQuadsQ3_Kx2},
-	tensor.Q4_K:   {avx512DotQuadsQ4_Kx1, avx512DotQuadsQ4_Kx2},
-	tensor.Q5_K:   {avx512DotQuadsQ5_Kx1, avx512DotQuadsQ5_Kx2},
-	tensor.Q6_K:   {avx512DotQuadsQ6_Kx1, avx512DotQuadsQ6_Kx2},
-	tensor.IQ4_NL: {avx512DotQuadsIQ4_NLx1, avx512DotQuadsIQ4_NLx2},
-	tensor.IQ4_XS: {avx512DotQuadsIQ4_XSx1, avx512DotQuadsIQ4_XSx2},
+	tensor.Q4_0:              {avx512DotQuadsQ4_0x1, avx512DotQuadsQ4_0x2},
+	tensor.Q4_1:              {avx512DotQuadsQ4_1x1, avx512DotQuadsQ4_1x2},
+	tensor.Q5_0:              {avx512DotQuadsQ5_0x1, avx512DotQuadsQ5_0x2},
+	tensor.Q5_1:              {avx512DotQuadsQ5_1x1},
+	tensor.Q8_0:              {avx512DotQuadsQ8_0x1, avx512DotQuadsQ8_0x2},
+	tensor.Q2_K:              {avx512DotQuadsQ2_Kx1, avx512DotQuadsQ2_Kx2},
+	tensor.Q3_K:              {avx512DotQuadsQ3_Kx1, avx512DotQuadsQ3_Kx2},
+	tensor.Q4_K:              {avx512DotQuadsQ4_Kx1, avx512DotQuadsQ4_Kx2},
+	tensor.Q5_K:              {avx512DotQuadsQ5_Kx1, avx512DotQuadsQ5_Kx2},
+	tensor.Q6_K:              {avx512DotQuadsQ6_Kx1, avx512DotQuadsQ6_Kx2},
+	tensor.IQ4_NL:            {avx512DotQuadsIQ4_NLx1, avx512DotQuadsIQ4_NLx2},
+	tensor.IQ4_XS:            {avx512DotQuadsIQ4_XSx1, avx512DotQuadsIQ4_XSx2},
+	tensor.MXFP4:             {avx512DotQuadsMXFP4x1, avx512DotQuadsMXFP4x2},
+	tensor.Q4_0_ROCMFP4_FAST: {avx512DotQuadsQ4_0_ROCMFP4_FASTx1},
 }
 
 var avx512Floats = map[tensor.Type]*floatKernels{

@@ -29,6 +29,7 @@ type quadType struct {
 	form
 	bytes, visits int
 	turns         int // rows are fetched side by side, so many turns before they are needed; 0: one after the other, before their turns
+	columns       int // that there are registers for
 	body          func(*quads) func()
 }
 
@@ -50,16 +51,20 @@ type quads struct {
 // quadTypes lists the types. bytes are those of 256 elements; visits is how
 // many times a row is looked at. In which order memory is fetched was chosen by measurement.
 var quadTypes = []quadType{
-	{"Q4_0", form{group: 32, top: 15}, 144, 2, 0, quadsQ4_0},
-	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, 0, quadsQ4_1},
-	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, 2, quadsQ8_0},
-	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, 0, quadsQ2_K},
-	{"Q3_K", form{group: 16, top: 15}, 110, 4, 0, quadsQ3_K},
-	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 0, quadsQ4_K},
-	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 0, quadsQ5_K},
-	{"Q6_K", form{group: 16, top: 63}, 210, 4, 0, quadsQ6_K},
-	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 0, quadsIQ4_NL},
-	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 0, quadsIQ4_XS},
+	{"Q4_0", form{group: 32, top: 15}, 144, 2, 0, 2, quadsQ4_0},
+	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, 0, 2, quadsQ4_1},
+	{"Q5_0", form{group: 32, top: 31}, 176, 2, 3, 2, quadsQ5_0},
+	{"Q5_1", form{group: 32, top: 31, min: true}, 192, 2, 3, 1, quadsQ5_1},
+	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, 2, 2, quadsQ8_0},
+	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, 0, 2, quadsQ2_K},
+	{"Q3_K", form{group: 16, top: 15}, 110, 4, 0, 2, quadsQ3_K},
+	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 0, 2, quadsQ4_K},
+	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 0, 2, quadsQ5_K},
+	{"Q6_K", form{group: 16, top: 63}, 210, 4, 0, 2, quadsQ6_K},
+	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 0, 2, quadsIQ4_NL},
+	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 0, 2, quadsIQ4_XS},
+	{"MXFP4", form{group: 32, top: 31}, 136, 2, 4, 2, quadsMXFP4},
+	{"Q4_0_ROCMFP4_FAST", form{group: 32, top: 31}, 136, 2, 4, 1, quadsROCmFP4Fast},
 }
 
 // hasQuads reports whether the instruction set has that function for a type.
@@ -67,11 +72,11 @@ func hasQuads(name string) bool {
 	return v.rows() == tileRows && slices.ContainsFunc(quadTypes, func(t quadType) bool { return t.name == name })
 }
 
-// quadDots generates them all, for one column and for two.
+// quadDots generates them all.
 func quadDots() {
 	for _, t := range quadTypes {
 		fmt.Fprintf(&tables.quads, "\ttensor.%s: {", t.name)
-		for n := 1; n <= 2; n++ {
+		for n := 1; n <= t.columns; n++ {
 			name := fmt.Sprintf("DotQuads%sx%d", t.name, n)
 			quadDot(name, n, t)
 			fmt.Fprintf(&tables.quads, "%s%s, ", v.name(), name)
@@ -367,8 +372,9 @@ func wordMasks() Mem {
 	return m
 }
 
-// floats returns those of block l, as float32, a lane for each row.
-func (h *halves) floats(l int) VecVirtual {
+// floats returns those of block l, as float32, a lane for each row. convert is that
+// of blocks32.
+func (h *halves) floats(l int, convert func(words VecVirtual) VecVirtual) VecVirtual {
 	var words [64]uint8
 	for i := range 4 {
 		quad := []int{2 * l, 2*l + 1, 8 + 2*l, 8 + 2*l + 1}[i]
@@ -378,6 +384,10 @@ func (h *halves) floats(l int) VecVirtual {
 	v.load(dataBytes(fmt.Sprintf("quarter%d", l), words), z)
 	VPERMI2Q(h[1], h[0], z)
 	f := v.reg()
+	if convert != nil {
+		VPMOVZXWD(z.AsY(), f)
+		return convert(f)
+	}
 	VCVTPH2PS(z.AsY(), f)
 	return f
 }

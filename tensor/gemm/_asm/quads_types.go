@@ -10,7 +10,25 @@ import (
 
 // blocks32 describes blocks of 32 elements, of which a turn takes eight: their
 // size, and where in them 16 bytes of codes and the scale (and the minimum) are.
-type blocks32 struct{ size, codes, scale, min int }
+type blocks32 struct {
+	size, codes, scale, min int
+
+	convert func(words VecVirtual) VecVirtual // the two bytes of scales, as 32 bits, to float32; nil: a half
+}
+
+// piece says which bytes of a block 16 bytes are made of.
+type piece func(p int) (offset int)
+
+// run is 16 bytes that follow each other.
+func run(offset int) piece { return func(p int) int { return offset + p } }
+
+// until is the end of the bytes that a piece takes.
+func (take piece) until() (end int) {
+	for p := range 16 {
+		end = max(end, take(p)+1)
+	}
+	return end
+}
 
 // window is two runs of 64 bytes of a row, which have all that a permutation takes.
 type window struct{ first, second int }
@@ -65,15 +83,14 @@ func (b blocks32) halves(q *quads, offset int) func(h *halves, r, at int, z VecV
 }
 
 // each generates the two steps of a turn, of four blocks each. row generates
-// the levels of elements 0 to 15 and 16 to 31 of each block from its codes.
-func (b blocks32) each(q *quads, pieces int, row func(codes []VecVirtual) []VecVirtual) func() {
+// the levels of elements 0 to 15 and 16 to 31 of each block from pieces of it.
+func (b blocks32) each(q *quads, pieces []piece, row func(codes []VecVirtual) []VecVirtual) func() {
 	var index []VecVirtual
 	var windows []window
-	for p := range pieces {
-		at := b.codes + 16*p
-		w := b.window(3*b.size + at + 16)
+	for i, take := range pieces {
+		w := b.window(3*b.size + take.until())
 		windows = append(windows, w)
-		index = append(index, b.permutation(fmt.Sprintf("codes%d_%d", b.size, at), w, func(p int) int { return at + p }))
+		index = append(index, b.permutation(fmt.Sprintf("codes%d_%d_%d", b.size, b.codes, i), w, take))
 	}
 	addScale := b.halves(q, b.scale)
 	addMin := addScale
@@ -91,12 +108,12 @@ func (b blocks32) each(q *quads, pieces int, row func(codes []VecVirtual) []VecV
 				if q.u.min {
 					addMin(&mins, r, at, z)
 				}
-				codes := make([]VecVirtual, pieces)
+				codes := make([]VecVirtual, len(pieces))
 				for p, w := range windows {
 					switch codes[p] = v.reg(); {
 					case w.first > 0:
 						v.load(q.u.at(r, at+w.first), codes[p])
-					case p == pieces-1:
+					case p == len(pieces)-1:
 						codes[p] = z
 					default:
 						VMOVDQA64(z, codes[p])
@@ -108,9 +125,9 @@ func (b blocks32) each(q *quads, pieces int, row func(codes []VecVirtual) []VecV
 			for l := range 4 {
 				var min Op
 				if q.u.min {
-					min = mins.floats(l)
+					min = mins.floats(l, b.convert)
 				}
-				q.accumulate(4*step+l, sums, l, scales.floats(l), min)
+				q.accumulate(4*step+l, sums, l, scales.floats(l, b.convert), min)
 			}
 		}
 	}
@@ -126,29 +143,71 @@ func nibbles() func(codes VecVirtual) (low, high VecVirtual) {
 	}
 }
 
-func quadsQ4_0(q *quads) func() { return blocks32{18, 2, 0, 0}.eachNibble(q) }
-func quadsQ4_1(q *quads) func() { return blocks32{20, 4, 0, 2}.eachNibble(q) }
+func quadsQ4_0(q *quads) func() { return blocks32{size: 18, codes: 2}.eachNibble(q) }
+func quadsQ4_1(q *quads) func() { return blocks32{size: 20, codes: 4, min: 2}.eachNibble(q) }
 
 // eachNibble is each for nibbles that are levels.
 func (b blocks32) eachNibble(q *quads) func() {
 	split := nibbles()
-	return b.each(q, 1, func(codes []VecVirtual) []VecVirtual {
+	return b.each(q, []piece{run(b.codes)}, func(codes []VecVirtual) []VecVirtual {
 		low, high := split(codes[0])
 		return []VecVirtual{low, high}
 	})
 }
 
 func quadsIQ4_NL(q *quads) func() {
-	split, levels := nibbles(), levels("iq4Levels", iq4Levels)
-	return blocks32{18, 2, 0, 0}.each(q, 1, func(codes []VecVirtual) []VecVirtual {
+	return blocks32{size: 18, codes: 2}.eachEntry(q, levels("iq4Levels", iq4Levels))
+}
+
+// eachEntry is each for nibbles that are numbers of the entries of a table.
+func (b blocks32) eachEntry(q *quads, table Op) func() {
+	split := nibbles()
+	return b.each(q, []piece{run(b.codes)}, func(codes []VecVirtual) []VecVirtual {
 		low, high := split(codes[0])
-		return []VecVirtual{lookup(low, levels), lookup(high, levels)}
+		return []VecVirtual{lookup(low, table), lookup(high, table)}
+	})
+}
+
+func quadsMXFP4(q *quads) func() {
+	return blocks32{size: 17, codes: 1, convert: mxfp4Scale()}.eachEntry(q, levels("mxfp4Levels", mxfp4Levels))
+}
+
+func quadsROCmFP4Fast(q *quads) func() {
+	scale := rocmScale()
+	convert := func(words VecVirtual) VecVirtual { return scale(words, 8) }
+	return blocks32{size: 17, scale: 15, convert: convert}.eachEntry(q, levels("rocmFP4", rocmFP4))
+}
+
+func quadsQ5_0(q *quads) func() { return blocks32{size: 22, codes: 6}.eachFifthBit(q, 2) }
+func quadsQ5_1(q *quads) func() { return blocks32{size: 24, codes: 8, min: 2}.eachFifthBit(q, 4) }
+
+// eachFifthBit is each for nibbles whose fifth bits are at an offset.
+func (b blocks32) eachFifthBit(q *quads, offset int) func() {
+	split, fifth := nibbles(), dataVector("fifthBits", 0x1010101010101010, 0x1010101010101010)
+	// A matrix with those of eight elements in a row, times a byte that has bit i
+	// set only, has the one of element i: in bit 4 where they are those of 0 to 15, in
+	// bit 5 for 16 to 31. The other rows do not matter.
+	bits := func(p int) int {
+		if p%8 == 7-5 {
+			return offset + 2 + p/8
+		}
+		return offset + p/8
+	}
+	columns := inRegister(table("bits", 0x8040201008040201, 0x8040201008040201))
+	const aOrBAndC = 0xf8
+	return b.each(q, []piece{run(b.codes), bits}, func(codes []VecVirtual) []VecVirtual {
+		low, high := split(codes[0])
+		l, h := affine(columns, codes[1]), v.reg()
+		VPSRLW(Imm(1), l, h)
+		VPTERNLOGD(Imm(aOrBAndC), fifth, l, low)
+		VPTERNLOGD(Imm(aOrBAndC), fifth, h, high)
+		return []VecVirtual{low, high}
 	})
 }
 
 func quadsQ8_0(q *quads) func() {
 	bias := constant(0x80808080)
-	return blocks32{34, 2, 0, 0}.each(q, 2, func(codes []VecVirtual) []VecVirtual {
+	return blocks32{size: 34, codes: 2}.each(q, []piece{run(2), run(18)}, func(codes []VecVirtual) []VecVirtual {
 		for _, c := range codes {
 			v.xor(bias, c, c)
 		}

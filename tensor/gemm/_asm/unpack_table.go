@@ -53,19 +53,26 @@ func (u *unpacker) storeScalesIQ4_XS() {
 	}
 }
 
-// unpackMXFP4: the scale 2^(e-128) is an exponent of e-1 or, for e below 2, a
+// mxfp4Scale returns what converts a byte e, the lowest of 32 bits, to the scale
+// 2^(e-128): it is an exponent of e-1 or, for e below 2, a
 // subnormal of the bit 21+e.
-func unpackMXFP4(u *unpacker) func() {
-	nibble, levels := constant(nibbleMask), levels("mxfp4Levels", mxfp4Levels)
+func mxfp4Scale() func(words VecVirtual) VecVirtual {
 	low, one, subnormal := constant(0xff), constant(1), constant(1<<21)
-	return func() {
-		e := masked(u.word(0), 0, low)
+	return func(words VecVirtual) VecVirtual {
+		e := masked(words, 0, low)
 		tiny := masked(e, -21, subnormal)
 		VPADDD(inRegister(subnormal), tiny, tiny)
 		VPSUBD(inRegister(one), e, e)
 		VPSLLD(Imm(23), e, e)
 		VPMAXSD(tiny, e, e)
-		u.storeScale(e, 0)
+		return e
+	}
+}
+
+func unpackMXFP4(u *unpacker) func() {
+	nibble, levels, scale := constant(nibbleMask), levels("mxfp4Levels", mxfp4Levels), mxfp4Scale()
+	return func() {
+		u.storeScale(scale(u.word(0)), 0)
 		u.storeTable(u.codes(1), nibble, levels, 0, 16)
 	}
 }
