@@ -131,36 +131,34 @@ var (
 // loadCodebooks reads the codebooks by dequantizing blocks that scale by one.
 var loadCodebooks = sync.OnceFunc(func() {
 	const one, eight = 0x3c00, 0x4800 // f16; the scale of iq2 is half a quarter of d
-	var block [256]byte
-	for i := range iq3sGrid {
-		le.PutUint16(block[:], one)
-		block[2], block[66] = byte(i), byte(i>>8)
-		iq3sGrid[i] = uint32(biased(tensor.IQ3_S, block[:], 4, 15))
-	}
-	clear(block[:])
-	le.PutUint16(block[:], eight)
-	for i := range iq2sGrid {
-		block[2], block[66] = byte(i), byte(i>>8)
-		iq2sGrid[i] = biased(tensor.IQ2_S, block[:], 8, 43)
-	}
-	block[66] = 0
-	for i := range iq2xsGrid {
-		le.PutUint16(block[2:], uint16(i))
-		iq2xsGrid[i] = biased(tensor.IQ2_XS, block[:], 8, 43)
-	}
-	block[3] = 0
-	for i := range iq2xxsGrid {
-		block[2] = byte(i)
-		iq2xxsGrid[i] = biased(tensor.IQ2_XXS, block[:], 8, 43)
-	}
+	loadCodebook(iq3sGrid[:], tensor.IQ3_S, one, 15, func(block []byte, i, index int) {
+		block[2+i], block[66+i/8] = byte(index), block[66+i/8]|byte(index>>8)<<(i%8)
+	})
+	loadCodebook(iq2sGrid[:], tensor.IQ2_S, eight, 43, func(block []byte, i, index int) {
+		block[2+i], block[66+i/4] = byte(index), block[66+i/4]|byte(index>>8)<<(i%4*2)
+	})
+	loadCodebook(iq2xsGrid[:], tensor.IQ2_XS, eight, 43, func(block []byte, i, index int) {
+		le.PutUint16(block[2+2*i:], uint16(index))
+	})
+	loadCodebook(iq2xxsGrid[:], tensor.IQ2_XXS, eight, 43, func(block []byte, i, index int) {
+		block[2+i/4*8+i%4] = byte(index)
+	})
 })
 
-// biased packs the first n elements of a block with a bias.
-func biased(t tensor.Type, block []byte, n int, bias float32) (p uint64) {
+// loadCodebook packs the points of a codebook with a bias. put writes an index
+// into a block of type t as its point i, of as many elements as P has bytes.
+func loadCodebook[P uint32 | uint64](grid []P, t tensor.Type, scale uint16, bias float32, put func(block []byte, i, index int)) {
 	var x [256]float32
-	tensor.Dequantize(t, x[:], block[:t.BlockBytes()])
-	for i, v := range x[:n] {
-		p |= uint64(v+bias) << (8 * i)
+	n := bits.Len64(uint64(^P(0))) / 8
+	for first := 0; first < len(grid); first += len(x) / n {
+		block := make([]byte, t.BlockBytes())
+		le.PutUint16(block, scale)
+		for i := range len(x) / n {
+			put(block, i, first+i)
+		}
+		tensor.Dequantize(t, x[:], block)
+		for i, v := range x {
+			grid[first+i/n] |= P(v+bias) << (8 * (i % n))
+		}
 	}
-	return p
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"gorun/tensor"
 )
@@ -18,15 +20,22 @@ const selfTestSum = 0xf7d06c38
 // must not be used: the error names the first type that differs from plain Go.
 // It takes some milliseconds.
 func SelfTest(s *Set) error {
-	sum := crc32.NewIEEE()
 	var bytes [4]byte
-	// Side by side: every process begins with this.
-	products := make([][]float32, len(tensor.Types()))
+	sum, types, scratch := crc32.NewIEEE(), nativeTypes(), 0
+	for _, t := range types {
+		scratch = max(scratch, ScratchBytes(t, selfTestCols))
+	}
+	// Side by side, in little memory: every process begins with this.
+	products := make([][]float32, len(types))
+	var next atomic.Int64
 	var all sync.WaitGroup
-	for i, t := range tensor.Types() {
-		if Native(t) {
-			all.Go(func() { products[i] = selfTestProducts(s, t) })
-		}
+	for range min(len(types), runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			scratch := make([]byte, scratch)
+			for i := next.Add(1) - 1; int(i) < len(types); i = next.Add(1) - 1 {
+				products[i] = selfTestProducts(s, types[i], scratch)
+			}
+		})
 	}
 	all.Wait()
 	for _, ofType := range products {
@@ -38,12 +47,10 @@ func SelfTest(s *Set) error {
 	if sum.Sum32() == selfTestSum {
 		return nil
 	}
-	for _, t := range tensor.Types() {
-		if !Native(t) {
-			continue
-		}
-		want := selfTestProducts(generic, t)
-		for i, v := range selfTestProducts(s, t) {
+	memory := make([]byte, scratch)
+	for of, t := range types {
+		want := selfTestProducts(generic, t, memory)
+		for i, v := range products[of] {
 			if math.Float32bits(v) != math.Float32bits(want[i]) {
 				return fmt.Errorf("gemm: self-test of kernel set %q: %v product %d is %g, not %g", s.name, t, i, v, want[i])
 			}
@@ -52,21 +59,33 @@ func SelfTest(s *Set) error {
 	return fmt.Errorf("gemm: self-test of kernel set %q: checksum %#x, not %#x", s.name, sum.Sum32(), selfTestSum)
 }
 
-// selfTestProducts multiplies rows of different lengths.
-func selfTestProducts(s *Set, t tensor.Type) []float32 {
-	products := selfTestShape(s, t, 256)
+func nativeTypes() (list []tensor.Type) {
+	for _, t := range tensor.Types() {
+		if Native(t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// selfTestCols is the length of rows of the self-test.
+const selfTestCols = 256
+
+// selfTestProducts multiplies rows of different lengths, up to selfTestCols.
+func selfTestProducts(s *Set, t tensor.Type, scratch []byte) []float32 {
+	products := selfTestShape(s, t, selfTestCols, scratch)
 	switch t.BlockSize() {
 	case 1:
-		products = append(products, selfTestShape(s, t, 35)...)
+		products = append(products, selfTestShape(s, t, 35, scratch)...)
 	case 32:
-		products = append(products, selfTestShape(s, t, 96)...)
+		products = append(products, selfTestShape(s, t, 96, scratch)...)
 	}
 	return products
 }
 
 // selfTestShape multiplies 17 made rows, a tile and a tail, with one column,
 // with two, and with 15, a group of every width.
-func selfTestShape(s *Set, t tensor.Type, cols int) []float32 {
+func selfTestShape(s *Set, t tensor.Type, cols int, scratch []byte) []float32 {
 	const rows, n = 17, 15
 	size, _ := t.RowSize(int64(cols))
 	state := uint32(t) + 1
@@ -89,7 +108,7 @@ func selfTestShape(s *Set, t tensor.Type, cols int) []float32 {
 		}
 		s.prepare(t, x[c*rowBytes:][:rowBytes], row)
 	}
-	dst, scratch := make([]float32, (n+3)*rows), make([]byte, ScratchBytes(t, cols))
+	dst := make([]float32, (n+3)*rows)
 	s.mul(t, dst[:rows], rows, nil, w, nil, rows, cols, x, nil, 1, scratch)
 	s.mul(t, dst[rows:3*rows], rows, nil, w, nil, rows, cols, x, nil, 2, scratch)
 	s.mul(t, dst[3*rows:], rows, nil, w, nil, rows, cols, x, nil, n, scratch)
