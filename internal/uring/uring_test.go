@@ -32,11 +32,10 @@ func ring(t *testing.T) *Ring {
 	return r
 }
 
-// TestReadAt reads from more goroutines than the ring has room for, up to and
-// beyond the end of a file, and compares with the file.
-func TestReadAt(t *testing.T) {
-	r := ring(t)
-	content := make([]byte, 1<<20+777)
+// file is one of n random bytes, with these.
+func file(t *testing.T, n int) (*os.File, []byte) {
+	t.Helper()
+	content := make([]byte, n)
 	for i := range content {
 		content[i] = byte(rand.Uint32())
 	}
@@ -48,9 +47,17 @@ func TestReadAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
+	return f, content
+}
+
+// TestReadAt reads from more goroutines than the ring has room for, up to and
+// beyond the end of a file, and compares with the file.
+func TestReadAt(t *testing.T) {
+	r := ring(t)
+	f, content := file(t, 1<<20+777)
 	var all sync.WaitGroup
-	for g := range 2 * 128 {
+	for g := range 2 * 256 {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(g), 1))
 			for range 50 {
@@ -73,19 +80,7 @@ func TestReadAt(t *testing.T) {
 func TestStart(t *testing.T) {
 	r := ring(t)
 	const reads, size = 1000, 64
-	content := make([]byte, 2*reads*size)
-	for i := range content {
-		content[i] = byte(rand.Uint32())
-	}
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f, content := file(t, 2*reads*size)
 	got, ends := make([]byte, len(content)), make(chan error, 2*reads)
 	read := func(i int, then func()) Read {
 		return Read{int(f.Fd()), got[i*size : (i+1)*size], int64(i * size), func(n int, err error) {

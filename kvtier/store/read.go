@@ -100,8 +100,8 @@ func (r *Record) check(mem []byte, e extent) ([]byte, error) {
 }
 
 // MostUnderWay is the bytes of reads that are under way at once, unless a single one has
-// more. Others wait until these end: a disk, above all one that is a program on another
-// machine, may tell of reads only when it has nothing else to do.
+// more. Others wait until these end: a disk, above all one that is a program
+// of the machine's host, may tell of reads only when it has nothing else to do.
 const MostUnderWay = 16 << 20
 
 // mostWaited is the number of reads under way that a goroutine waits for.

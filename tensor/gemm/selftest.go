@@ -21,9 +21,9 @@ const selfTestSum = 0xf7d06c38
 // It takes some milliseconds.
 func SelfTest(s *Set) error {
 	var bytes [4]byte
-	sum, types, scratch := crc32.NewIEEE(), nativeTypes(), 0
+	sum, types, scratchBytes := crc32.NewIEEE(), nativeTypes(), 0
 	for _, t := range types {
-		scratch = max(scratch, ScratchBytes(t, selfTestCols))
+		scratchBytes = max(scratchBytes, ScratchBytes(t, selfTestCols))
 	}
 	// Side by side, in little memory: every process begins with this.
 	products := make([][]float32, len(types))
@@ -31,7 +31,7 @@ func SelfTest(s *Set) error {
 	var all sync.WaitGroup
 	for range min(len(types), runtime.GOMAXPROCS(0)) {
 		all.Go(func() {
-			scratch := make([]byte, scratch)
+			scratch := make([]byte, scratchBytes)
 			for i := next.Add(1) - 1; int(i) < len(types); i = next.Add(1) - 1 {
 				products[i] = selfTestProducts(s, types[i], scratch)
 			}
@@ -47,9 +47,9 @@ func SelfTest(s *Set) error {
 	if sum.Sum32() == selfTestSum {
 		return nil
 	}
-	memory := make([]byte, scratch)
+	scratch := make([]byte, scratchBytes)
 	for of, t := range types {
-		want := selfTestProducts(generic, t, memory)
+		want := selfTestProducts(generic, t, scratch)
 		for i, v := range products[of] {
 			if math.Float32bits(v) != math.Float32bits(want[i]) {
 				return fmt.Errorf("gemm: self-test of kernel set %q: %v product %d is %g, not %g", s.name, t, i, v, want[i])
