@@ -439,6 +439,11 @@ func avx2DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, 
 //go:noescape
 func avx2DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
+// avx2F324x6 multiplies 4 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx2F324x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
 // avx2F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
@@ -453,6 +458,11 @@ func avx2F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, pa
 //
 //go:noescape
 func avx2F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
+// avx2F321x6 multiplies 1 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx2F321x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F321x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
@@ -469,6 +479,11 @@ func avx2F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, pa
 //go:noescape
 func avx2F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
+// avx2F164x6 multiplies 4 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx2F164x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
 // avx2F164x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
@@ -483,6 +498,11 @@ func avx2F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, pa
 //
 //go:noescape
 func avx2F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
+// avx2F161x6 multiplies 1 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx2F161x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2F161x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
@@ -499,6 +519,11 @@ func avx2F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, pa
 //go:noescape
 func avx2F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
+// avx2BF164x6 multiplies 4 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx2BF164x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
 // avx2BF164x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
@@ -513,6 +538,11 @@ func avx2BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, p
 //
 //go:noescape
 func avx2BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
+// avx2BF161x6 multiplies 1 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx2BF161x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx2BF161x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //

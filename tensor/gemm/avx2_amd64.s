@@ -23,36 +23,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -193,24 +197,26 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -268,24 +274,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -366,15 +372,15 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -398,18 +404,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -460,12 +464,11 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -491,36 +494,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -665,24 +672,26 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -706,24 +715,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -806,15 +815,15 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -838,18 +847,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -901,12 +908,11 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -932,36 +938,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -1130,24 +1140,26 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -1171,24 +1183,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -1283,15 +1295,15 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -1315,18 +1327,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -1384,12 +1394,11 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -1415,36 +1424,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -1653,24 +1666,26 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -1704,24 +1719,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -1844,15 +1859,15 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -1876,18 +1891,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -1967,12 +1980,11 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -1998,36 +2010,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -2396,24 +2412,26 @@ loop:
 	ADDQ         $0x00000048, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -2447,24 +2465,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -2667,15 +2685,15 @@ loop:
 	ADDQ         $0x00000048, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -2699,18 +2717,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -2830,12 +2846,11 @@ loop:
 	ADDQ         $0x00000048, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -2861,36 +2876,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -3032,24 +3051,26 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -3073,24 +3094,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -3172,15 +3193,15 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -3204,18 +3225,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -3267,12 +3286,11 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -3298,36 +3316,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -3473,24 +3495,26 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -3514,24 +3538,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -3615,15 +3639,15 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -3647,18 +3671,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -3711,12 +3733,11 @@ loop:
 	ADDQ         $0x00000028, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -3742,36 +3763,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -3937,24 +3962,26 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -3978,24 +4005,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -4089,15 +4116,15 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -4121,18 +4148,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -4190,12 +4215,11 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -4221,36 +4245,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -4416,24 +4444,26 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -4457,24 +4487,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -4568,15 +4598,15 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -4600,18 +4630,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -4669,12 +4697,11 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -4700,36 +4727,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -4903,24 +4934,26 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -4944,24 +4977,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -5059,15 +5092,15 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -5091,18 +5124,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -5162,12 +5193,11 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -5193,36 +5223,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -5412,24 +5446,26 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -5453,24 +5489,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -5576,15 +5612,15 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -5608,18 +5644,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -5683,12 +5717,11 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -5714,36 +5747,40 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
-	MOVQ       8(SI), R8
-	SHLQ       $0x02, R8
-	ADDQ       CX, R8
-	MOVQ       16(SI), R9
-	SHLQ       $0x02, R9
-	ADDQ       CX, R9
-	MOVQ       24(SI), SI
+	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
-	VMASKMOVPS (R8)(BX*1), Y0, Y2
-	VMASKMOVPS (R9)(BX*1), Y0, Y3
-	VMASKMOVPS (SI)(BX*1), Y0, Y4
+	ADDQ       dst_base+72(FP), SI
+	MOVQ       dstAt_base+96(FP), DI
+	MOVQ       16(DI), DI
+	SHLQ       $0x02, DI
+	ADDQ       dst_base+72(FP), DI
+	MOVQ       dstAt_base+96(FP), R8
+	MOVQ       24(R8), R8
+	SHLQ       $0x02, R8
+	ADDQ       dst_base+72(FP), R8
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y2
+	VMASKMOVPS (DI)(BX*1), Y0, Y3
+	VMASKMOVPS (R8)(BX*1), Y0, Y4
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
+	MOVQ     xAt_base+48(FP), DI
+	MOVQ     8(DI), DI
+	ADDQ     x_base+24(FP), DI
+	MOVQ     xAt_base+48(FP), R8
+	MOVQ     16(R8), R8
+	ADDQ     x_base+24(FP), R8
 	MOVQ     xAt_base+48(FP), R9
-	MOVQ     (R9), SI
-	ADDQ     CX, SI
-	MOVQ     8(R9), DI
-	ADDQ     CX, DI
-	MOVQ     16(R9), R8
-	ADDQ     CX, R8
 	MOVQ     24(R9), R9
-	ADDQ     CX, R9
+	ADDQ     x_base+24(FP), R9
 	LEAQ     (AX)(BX*1), R10
 	MOVQ     blocks+120(FP), R11
 	XORQ     CX, CX
@@ -5911,24 +5948,26 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R11
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
-	MOVQ         8(SI), R8
-	SHLQ         $0x02, R8
-	ADDQ         CX, R8
-	MOVQ         16(SI), R9
-	SHLQ         $0x02, R9
-	ADDQ         CX, R9
-	MOVQ         24(SI), SI
+	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
-	VMASKMOVPS   Y2, Y0, (R8)(BX*1)
-	VMASKMOVPS   Y3, Y0, (R9)(BX*1)
-	VMASKMOVPS   Y4, Y0, (SI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	MOVQ         dstAt_base+96(FP), DI
+	MOVQ         16(DI), DI
+	SHLQ         $0x02, DI
+	ADDQ         dst_base+72(FP), DI
+	MOVQ         dstAt_base+96(FP), R8
+	MOVQ         24(R8), R8
+	SHLQ         $0x02, R8
+	ADDQ         dst_base+72(FP), R8
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
+	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
+	VMASKMOVPS   Y3, Y0, (DI)(BX*1)
+	VMASKMOVPS   Y4, Y0, (R8)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -5952,24 +5991,24 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
 	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), DI
-	SHLQ       $0x02, DI
-	ADDQ       CX, DI
 	MOVQ       8(SI), SI
 	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (DI)(BX*1), Y0, Y1
+	ADDQ       dst_base+72(FP), SI
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 	VMASKMOVPS (SI)(BX*1), Y0, Y2
 
 begin:
-	MOVQ     x_base+24(FP), CX
+	MOVQ     xAt_base+48(FP), SI
+	MOVQ     (SI), SI
+	ADDQ     x_base+24(FP), SI
 	MOVQ     xAt_base+48(FP), DI
-	MOVQ     (DI), SI
-	ADDQ     CX, SI
 	MOVQ     8(DI), DI
-	ADDQ     CX, DI
+	ADDQ     x_base+24(FP), DI
 	LEAQ     (AX)(BX*1), R8
 	MOVQ     blocks+120(FP), R9
 	XORQ     CX, CX
@@ -6065,15 +6104,15 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R9
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
 	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), DI
-	SHLQ         $0x02, DI
-	ADDQ         CX, DI
 	MOVQ         8(SI), SI
 	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (DI)(BX*1)
+	ADDQ         dst_base+72(FP), SI
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	VMASKMOVPS   Y2, Y0, (SI)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
@@ -6097,18 +6136,16 @@ half:
 	MOVB       carry+136(FP), CL
 	TESTB      CL, CL
 	JZ         begin
-	MOVQ       dst_base+72(FP), CX
-	MOVQ       dstAt_base+96(FP), SI
-	MOVQ       (SI), SI
-	SHLQ       $0x02, SI
-	ADDQ       CX, SI
-	VMASKMOVPS (SI)(BX*1), Y0, Y1
+	MOVQ       dstAt_base+96(FP), CX
+	MOVQ       (CX), CX
+	SHLQ       $0x02, CX
+	ADDQ       dst_base+72(FP), CX
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
 
 begin:
-	MOVQ     x_base+24(FP), CX
 	MOVQ     xAt_base+48(FP), SI
 	MOVQ     (SI), SI
-	ADDQ     CX, SI
+	ADDQ     x_base+24(FP), SI
 	LEAQ     (AX)(BX*1), DI
 	MOVQ     blocks+120(FP), R8
 	XORQ     CX, CX
@@ -6168,12 +6205,11 @@ loop:
 	ADDQ         $0x0000002c, CX
 	DECQ         R8
 	JNZ          loop
-	MOVQ         dst_base+72(FP), CX
-	MOVQ         dstAt_base+96(FP), SI
-	MOVQ         (SI), SI
-	SHLQ         $0x02, SI
-	ADDQ         CX, SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*1)
+	MOVQ         dstAt_base+96(FP), CX
+	MOVQ         (CX), CX
+	SHLQ         $0x02, CX
+	ADDQ         dst_base+72(FP), CX
+	VMASKMOVPS   Y1, Y0, (CX)(BX*1)
 	ADDQ         $0x20, BX
 	CMPQ         BX, $0x40
 	JNE          half
@@ -6290,10 +6326,9 @@ TEXT ·avx2DotQ4_0x1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -6518,10 +6553,9 @@ TEXT ·avx2DotQ4_1x1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -6822,10 +6856,9 @@ TEXT ·avx2DotQ5_0x1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -7150,10 +7183,9 @@ TEXT ·avx2DotQ5_1x1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -7434,10 +7466,9 @@ TEXT ·avx2DotQ8_0x1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -8119,10 +8150,9 @@ TEXT ·avx2DotQ2_Kx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -9601,10 +9631,9 @@ TEXT ·avx2DotQ3_Kx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -11018,10 +11047,9 @@ TEXT ·avx2DotQ4_Kx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -12352,10 +12380,9 @@ TEXT ·avx2DotQ5_Kx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -13994,10 +14021,9 @@ TEXT ·avx2DotQ6_Kx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -15053,10 +15079,9 @@ TEXT ·avx2DotIQ4_NLx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -15781,10 +15806,9 @@ TEXT ·avx2DotIQ4_XSx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -18754,10 +18778,9 @@ TEXT ·avx2DotIQ3_Sx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R10
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R11
-	ADDQ  BX, R11
+	MOVQ  xAt_base+80(FP), R11
+	MOVQ  (R11), R11
+	ADDQ  x_base+56(FP), R11
 	MOVQ  w_base+24(FP), R12
 	XORQ  R13, R13
 
@@ -22990,10 +23013,9 @@ TEXT ·avx2DotIQ2_XXSx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R10
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R11
-	ADDQ  BX, R11
+	MOVQ  xAt_base+80(FP), R11
+	MOVQ  (R11), R11
+	ADDQ  x_base+56(FP), R11
 	MOVQ  w_base+24(FP), R12
 	XORQ  R13, R13
 
@@ -27569,10 +27591,9 @@ TEXT ·avx2DotIQ2_XSx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R10
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R11
-	ADDQ  BX, R11
+	MOVQ  xAt_base+80(FP), R11
+	MOVQ  (R11), R11
+	ADDQ  x_base+56(FP), R11
 	MOVQ  w_base+24(FP), R12
 	XORQ  R13, R13
 
@@ -32141,10 +32162,9 @@ TEXT ·avx2DotIQ2_Sx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R10
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R11
-	ADDQ  BX, R11
+	MOVQ  xAt_base+80(FP), R11
+	MOVQ  (R11), R11
+	ADDQ  x_base+56(FP), R11
 	MOVQ  w_base+24(FP), R12
 	XORQ  R13, R13
 
@@ -34471,10 +34491,9 @@ TEXT ·avx2DotMXFP4x1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -34796,10 +34815,9 @@ TEXT ·avx2DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -35086,10 +35104,9 @@ TEXT ·avx2DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -35524,10 +35541,9 @@ TEXT ·avx2DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -36104,10 +36120,9 @@ TEXT ·avx2DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -36796,10 +36811,9 @@ TEXT ·avx2DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -37271,10 +37285,9 @@ TEXT ·avx2DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -37472,10 +37485,9 @@ TEXT ·avx2DotQ4_0Eightx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -38436,10 +38448,9 @@ TEXT ·avx2DotQ8_0Eightx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -39656,10 +39667,9 @@ TEXT ·avx2DotIQ4_NLEightx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -40636,10 +40646,9 @@ TEXT ·avx2DotQ4_1Eightx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -41482,10 +41491,9 @@ TEXT ·avx2DotQ4_0_ROCMFP4Eightx1(SB), NOSPLIT, $0-144
 	ADDQ  BX, R8
 	MOVQ  dst_base+104(FP), R9
 	VPXOR Y0, Y0, Y0
-	MOVQ  x_base+56(FP), BX
-	MOVQ  xAt_base+80(FP), SI
-	MOVQ  (SI), R10
-	ADDQ  BX, R10
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
 	MOVQ  w_base+24(FP), R11
 	XORQ  R12, R12
 
@@ -42635,265 +42643,831 @@ block:
 	VZEROUPPER
 	RET
 
+// func avx2F324x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, FMA3
+TEXT ·avx2F324x6(SB), NOSPLIT, $0-144
+	MOVQ    stride+24(FP), CX
+	LEAQ    (CX)(CX*2), AX
+	MOVQ    w_base+0(FP), AX
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    (DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y0
+	VMOVUPS 64(DX), Y1
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    8(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y2
+	VMOVUPS 64(DX), Y3
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    16(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y4
+	VMOVUPS 64(DX), Y5
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    24(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y6
+	VMOVUPS 64(DX), Y7
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    32(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y8
+	VMOVUPS 64(DX), Y9
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    40(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y10
+	VMOVUPS 64(DX), Y11
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    8(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    16(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    24(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    xAt_base+56(FP), R8
+	MOVQ    32(R8), R8
+	ADDQ    x_base+32(FP), R8
+	MOVQ    xAt_base+56(FP), R9
+	MOVQ    40(R9), R9
+	ADDQ    x_base+32(FP), R9
+	MOVQ    steps+128(FP), R10
+	XORQ    R11, R11
+
+loop0_0:
+	VMOVUPS     (AX), Y12
+	VMOVUPS     (AX)(CX*1), Y13
+	VMOVUPS     (DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     (BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     (SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     (DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     (R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     (R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop0_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     Y3, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, (AX)
+	VMOVUPS     Y7, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, (AX)
+	VMOVUPS     Y9, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, (AX)
+	VMOVUPS     Y11, 64(AX)
+	MOVQ        w_base+0(FP), AX
+	LEAQ        (AX)(CX*2), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y0
+	VMOVUPS     192(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y2
+	VMOVUPS     192(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y4
+	VMOVUPS     192(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y6
+	VMOVUPS     192(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y8
+	VMOVUPS     192(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y10
+	VMOVUPS     192(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop0_2:
+	VMOVUPS     (AX), Y12
+	VMOVUPS     (AX)(CX*1), Y13
+	VMOVUPS     (DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     (BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     (SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     (DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     (R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     (R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop0_2
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     Y1, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 128(AX)
+	VMOVUPS     Y5, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 128(AX)
+	VMOVUPS     Y9, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 128(AX)
+	VMOVUPS     Y11, 192(AX)
+	MOVQ        w_base+0(FP), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     96(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     96(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     96(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y6
+	VMOVUPS     96(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y8
+	VMOVUPS     96(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y10
+	VMOVUPS     96(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop1_0:
+	VMOVUPS     32(AX), Y12
+	VMOVUPS     32(AX)(CX*1), Y13
+	VMOVUPS     32(DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     32(BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     32(SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     32(DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     32(R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     32(R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop1_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     Y3, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     Y7, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 32(AX)
+	VMOVUPS     Y9, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 32(AX)
+	VMOVUPS     Y11, 96(AX)
+	MOVQ        w_base+0(FP), AX
+	LEAQ        (AX)(CX*2), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y0
+	VMOVUPS     224(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y2
+	VMOVUPS     224(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y4
+	VMOVUPS     224(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y6
+	VMOVUPS     224(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y8
+	VMOVUPS     224(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y10
+	VMOVUPS     224(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop1_2:
+	VMOVUPS     32(AX), Y12
+	VMOVUPS     32(AX)(CX*1), Y13
+	VMOVUPS     32(DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     32(BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     32(SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     32(DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     32(R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     32(R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop1_2
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     Y1, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 160(AX)
+	VMOVUPS     Y5, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 160(AX)
+	VMOVUPS     Y9, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 160(AX)
+	VMOVUPS     Y11, 224(AX)
+	VZEROUPPER
+	RET
+
 // func avx2F324x4(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 // Requires: AVX, FMA3
 TEXT ·avx2F324x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), DX
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    (DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y0
+	VMOVUPS 64(DX), Y1
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    8(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y2
+	VMOVUPS 64(DX), Y3
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    16(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y4
+	VMOVUPS 64(DX), Y5
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    24(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y6
+	VMOVUPS 64(DX), Y7
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    x_base+32(FP), DX
 	MOVQ    xAt_base+56(FP), BX
-	MOVQ    (BX), SI
-	ADDQ    DX, SI
-	MOVQ    8(BX), DI
-	ADDQ    DX, DI
-	MOVQ    16(BX), R8
-	ADDQ    DX, R8
-	MOVQ    24(BX), BX
-	ADDQ    DX, BX
-	MOVQ    partial_base+80(FP), DX
-	MOVQ    partialAt_base+104(FP), R9
-	MOVQ    (R9), R10
-	SHLQ    $0x06, R10
-	ADDQ    DX, R10
-	MOVQ    8(R9), R11
-	SHLQ    $0x06, R11
-	ADDQ    DX, R11
-	MOVQ    16(R9), R12
-	SHLQ    $0x06, R12
-	ADDQ    DX, R12
-	MOVQ    24(R9), R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	VMOVUPS (R10), Y0
-	VMOVUPS 64(R10), Y1
-	VMOVUPS (R11), Y2
-	VMOVUPS 64(R11), Y3
-	VMOVUPS (R12), Y4
-	VMOVUPS 64(R12), Y5
-	VMOVUPS (R9), Y6
-	VMOVUPS 64(R9), Y7
-	MOVQ    steps+128(FP), DX
-	XORQ    R13, R13
+	MOVQ    8(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    16(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    24(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VMOVUPS     (AX), Y8
 	VMOVUPS     (AX)(CX*1), Y9
-	VMOVUPS     (SI)(R13*1), Y10
+	VMOVUPS     (DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (DI)(R13*1), Y10
+	VMOVUPS     (BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R8)(R13*1), Y10
+	VMOVUPS     (SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (BX)(R13*1), Y10
+	VMOVUPS     (DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 64(R10)
-	VMOVUPS     Y2, (R11)
-	VMOVUPS     Y3, 64(R11)
-	VMOVUPS     Y4, (R12)
-	VMOVUPS     Y5, 64(R12)
-	VMOVUPS     Y6, (R9)
-	VMOVUPS     Y7, 64(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     Y3, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, (AX)
+	VMOVUPS     Y7, 64(AX)
 	MOVQ        w_base+0(FP), AX
 	LEAQ        (AX)(CX*2), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y0
+	VMOVUPS     192(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y2
+	VMOVUPS     192(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y4
+	VMOVUPS     192(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y6
+	VMOVUPS     192(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     128(R10), Y0
-	VMOVUPS     192(R10), Y1
-	VMOVUPS     128(R11), Y2
-	VMOVUPS     192(R11), Y3
-	VMOVUPS     128(R12), Y4
-	VMOVUPS     192(R12), Y5
-	VMOVUPS     128(R9), Y6
-	VMOVUPS     192(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop0_2:
 	VMOVUPS     (AX), Y8
 	VMOVUPS     (AX)(CX*1), Y9
-	VMOVUPS     (SI)(R13*1), Y10
+	VMOVUPS     (DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (DI)(R13*1), Y10
+	VMOVUPS     (BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R8)(R13*1), Y10
+	VMOVUPS     (SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (BX)(R13*1), Y10
+	VMOVUPS     (DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_2
-	VMOVUPS     Y0, 128(R10)
-	VMOVUPS     Y1, 192(R10)
-	VMOVUPS     Y2, 128(R11)
-	VMOVUPS     Y3, 192(R11)
-	VMOVUPS     Y4, 128(R12)
-	VMOVUPS     Y5, 192(R12)
-	VMOVUPS     Y6, 128(R9)
-	VMOVUPS     Y7, 192(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     Y1, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 128(AX)
+	VMOVUPS     Y5, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     96(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     96(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     96(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y6
+	VMOVUPS     96(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     32(R10), Y0
-	VMOVUPS     96(R10), Y1
-	VMOVUPS     32(R11), Y2
-	VMOVUPS     96(R11), Y3
-	VMOVUPS     32(R12), Y4
-	VMOVUPS     96(R12), Y5
-	VMOVUPS     32(R9), Y6
-	VMOVUPS     96(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_0:
 	VMOVUPS     32(AX), Y8
 	VMOVUPS     32(AX)(CX*1), Y9
-	VMOVUPS     32(SI)(R13*1), Y10
+	VMOVUPS     32(DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     32(DI)(R13*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     32(R8)(R13*1), Y10
+	VMOVUPS     32(SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(BX)(R13*1), Y10
+	VMOVUPS     32(DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R10)
-	VMOVUPS     Y1, 96(R10)
-	VMOVUPS     Y2, 32(R11)
-	VMOVUPS     Y3, 96(R11)
-	VMOVUPS     Y4, 32(R12)
-	VMOVUPS     Y5, 96(R12)
-	VMOVUPS     Y6, 32(R9)
-	VMOVUPS     Y7, 96(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     Y3, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     Y7, 96(AX)
 	MOVQ        w_base+0(FP), AX
 	LEAQ        (AX)(CX*2), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y0
+	VMOVUPS     224(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y2
+	VMOVUPS     224(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y4
+	VMOVUPS     224(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y6
+	VMOVUPS     224(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     160(R10), Y0
-	VMOVUPS     224(R10), Y1
-	VMOVUPS     160(R11), Y2
-	VMOVUPS     224(R11), Y3
-	VMOVUPS     160(R12), Y4
-	VMOVUPS     224(R12), Y5
-	VMOVUPS     160(R9), Y6
-	VMOVUPS     224(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_2:
 	VMOVUPS     32(AX), Y8
 	VMOVUPS     32(AX)(CX*1), Y9
-	VMOVUPS     32(SI)(R13*1), Y10
+	VMOVUPS     32(DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     32(DI)(R13*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     32(R8)(R13*1), Y10
+	VMOVUPS     32(SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(BX)(R13*1), Y10
+	VMOVUPS     32(DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_2
-	VMOVUPS     Y0, 160(R10)
-	VMOVUPS     Y1, 224(R10)
-	VMOVUPS     Y2, 160(R11)
-	VMOVUPS     Y3, 224(R11)
-	VMOVUPS     Y4, 160(R12)
-	VMOVUPS     Y5, 224(R12)
-	VMOVUPS     Y6, 160(R9)
-	VMOVUPS     Y7, 224(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     Y1, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 160(AX)
+	VMOVUPS     Y5, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -42903,111 +43477,127 @@ TEXT ·avx2F324x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), BX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 64(BX), Y1
+	VMOVUPS 128(BX), Y2
+	VMOVUPS 192(BX), Y3
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    8(BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y4
+	VMOVUPS 64(BX), Y5
+	VMOVUPS 128(BX), Y6
+	VMOVUPS 192(BX), Y7
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    (BX), BX
+	ADDQ    x_base+32(FP), BX
 	MOVQ    xAt_base+56(FP), SI
-	MOVQ    (SI), DI
-	ADDQ    BX, DI
 	MOVQ    8(SI), SI
-	ADDQ    BX, SI
-	MOVQ    partial_base+80(FP), BX
-	MOVQ    partialAt_base+104(FP), R8
-	MOVQ    (R8), R9
-	SHLQ    $0x06, R9
-	ADDQ    BX, R9
-	MOVQ    8(R8), R8
-	SHLQ    $0x06, R8
-	ADDQ    BX, R8
-	VMOVUPS (R9), Y0
-	VMOVUPS 64(R9), Y1
-	VMOVUPS 128(R9), Y2
-	VMOVUPS 192(R9), Y3
-	VMOVUPS (R8), Y4
-	VMOVUPS 64(R8), Y5
-	VMOVUPS 128(R8), Y6
-	VMOVUPS 192(R8), Y7
-	MOVQ    steps+128(FP), BX
-	XORQ    R10, R10
+	ADDQ    x_base+32(FP), SI
+	MOVQ    steps+128(FP), DI
+	XORQ    R8, R8
 
 loop0_0:
 	VMOVUPS     (AX), Y8
 	VMOVUPS     (AX)(CX*1), Y9
 	VMOVUPS     (AX)(CX*2), Y10
 	VMOVUPS     (AX)(DX*1), Y11
-	VMOVUPS     (DI)(R10*1), Y12
+	VMOVUPS     (BX)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y1
 	VFMADD231PS Y12, Y10, Y2
 	VFMADD231PS Y12, Y11, Y3
-	VMOVUPS     (SI)(R10*1), Y12
+	VMOVUPS     (SI)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y4
 	VFMADD231PS Y12, Y9, Y5
 	VFMADD231PS Y12, Y10, Y6
 	VFMADD231PS Y12, Y11, Y7
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R10
-	DECQ        BX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R9)
-	VMOVUPS     Y1, 64(R9)
-	VMOVUPS     Y2, 128(R9)
-	VMOVUPS     Y3, 192(R9)
-	VMOVUPS     Y4, (R8)
-	VMOVUPS     Y5, 64(R8)
-	VMOVUPS     Y6, 128(R8)
-	VMOVUPS     Y7, 192(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), BX
+	MOVQ        partialAt_base+104(FP), BX
+	MOVQ        (BX), BX
+	SHLQ        $0x06, BX
+	ADDQ        partial_base+80(FP), BX
+	VMOVUPS     32(BX), Y0
+	VMOVUPS     96(BX), Y1
+	VMOVUPS     160(BX), Y2
+	VMOVUPS     224(BX), Y3
+	MOVQ        partialAt_base+104(FP), BX
+	MOVQ        8(BX), BX
+	SHLQ        $0x06, BX
+	ADDQ        partial_base+80(FP), BX
+	VMOVUPS     32(BX), Y4
+	VMOVUPS     96(BX), Y5
+	VMOVUPS     160(BX), Y6
+	VMOVUPS     224(BX), Y7
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        (BX), BX
+	ADDQ        x_base+32(FP), BX
 	MOVQ        xAt_base+56(FP), SI
-	MOVQ        (SI), DI
-	ADDQ        BX, DI
 	MOVQ        8(SI), SI
-	ADDQ        BX, SI
-	MOVQ        partial_base+80(FP), BX
-	MOVQ        partialAt_base+104(FP), R8
-	MOVQ        (R8), R9
-	SHLQ        $0x06, R9
-	ADDQ        BX, R9
-	MOVQ        8(R8), R8
-	SHLQ        $0x06, R8
-	ADDQ        BX, R8
-	VMOVUPS     32(R9), Y0
-	VMOVUPS     96(R9), Y1
-	VMOVUPS     160(R9), Y2
-	VMOVUPS     224(R9), Y3
-	VMOVUPS     32(R8), Y4
-	VMOVUPS     96(R8), Y5
-	VMOVUPS     160(R8), Y6
-	VMOVUPS     224(R8), Y7
-	MOVQ        steps+128(FP), BX
-	XORQ        R10, R10
+	ADDQ        x_base+32(FP), SI
+	MOVQ        steps+128(FP), DI
+	XORQ        R8, R8
 
 loop1_0:
 	VMOVUPS     32(AX), Y8
 	VMOVUPS     32(AX)(CX*1), Y9
 	VMOVUPS     32(AX)(CX*2), Y10
 	VMOVUPS     32(AX)(DX*1), Y11
-	VMOVUPS     32(DI)(R10*1), Y12
+	VMOVUPS     32(BX)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y1
 	VFMADD231PS Y12, Y10, Y2
 	VFMADD231PS Y12, Y11, Y3
-	VMOVUPS     32(SI)(R10*1), Y12
+	VMOVUPS     32(SI)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y4
 	VFMADD231PS Y12, Y9, Y5
 	VFMADD231PS Y12, Y10, Y6
 	VFMADD231PS Y12, Y11, Y7
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R10
-	DECQ        BX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R9)
-	VMOVUPS     Y1, 96(R9)
-	VMOVUPS     Y2, 160(R9)
-	VMOVUPS     Y3, 224(R9)
-	VMOVUPS     Y4, 32(R8)
-	VMOVUPS     Y5, 96(R8)
-	VMOVUPS     Y6, 160(R8)
-	VMOVUPS     Y7, 224(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -43017,276 +43607,274 @@ TEXT ·avx2F324x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), BX
-	MOVQ    xAt_base+56(FP), SI
-	MOVQ    (SI), SI
-	ADDQ    BX, SI
-	MOVQ    partial_base+80(FP), BX
-	MOVQ    partialAt_base+104(FP), DI
-	MOVQ    (DI), DI
-	SHLQ    $0x06, DI
-	ADDQ    BX, DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
-	MOVQ    ahead+136(FP), R9
-	ADDQ    AX, R9
-	SUBQ    $0x00000008, BX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VMOVUPS 128(BX), Y4
+	VMOVUPS 160(BX), Y5
+	VMOVUPS 192(BX), Y6
+	VMOVUPS 224(BX), Y7
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    (BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
+	MOVQ    ahead+136(FP), R8
+	ADDQ    AX, R8
+	SUBQ    $0x00000008, SI
 	JL      burstdone
 
 burst:
-	PREFETCHT0  (R9)
+	PREFETCHT0  (R8)
 	VMOVUPS     (AX), Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     32(AX), Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  64(R9)
+	PREFETCHT0  64(R8)
 	VMOVUPS     64(AX), Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     96(AX), Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  128(R9)
+	PREFETCHT0  128(R8)
 	VMOVUPS     128(AX), Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     160(AX), Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  192(R9)
+	PREFETCHT0  192(R8)
 	VMOVUPS     192(AX), Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     224(AX), Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  256(R9)
+	PREFETCHT0  256(R8)
 	VMOVUPS     256(AX), Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     288(AX), Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  320(R9)
+	PREFETCHT0  320(R8)
 	VMOVUPS     320(AX), Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     352(AX), Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  384(R9)
+	PREFETCHT0  384(R8)
 	VMOVUPS     384(AX), Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     416(AX), Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  448(R9)
+	PREFETCHT0  448(R8)
 	VMOVUPS     448(AX), Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     480(AX), Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R8)(CX*1)
 	VMOVUPS     (AX)(CX*1), Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VMOVUPS     32(AX)(CX*1), Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  64(R9)(CX*1)
+	PREFETCHT0  64(R8)(CX*1)
 	VMOVUPS     64(AX)(CX*1), Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VMOVUPS     96(AX)(CX*1), Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  128(R9)(CX*1)
+	PREFETCHT0  128(R8)(CX*1)
 	VMOVUPS     128(AX)(CX*1), Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VMOVUPS     160(AX)(CX*1), Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  192(R9)(CX*1)
+	PREFETCHT0  192(R8)(CX*1)
 	VMOVUPS     192(AX)(CX*1), Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VMOVUPS     224(AX)(CX*1), Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  256(R9)(CX*1)
+	PREFETCHT0  256(R8)(CX*1)
 	VMOVUPS     256(AX)(CX*1), Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VMOVUPS     288(AX)(CX*1), Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  320(R9)(CX*1)
+	PREFETCHT0  320(R8)(CX*1)
 	VMOVUPS     320(AX)(CX*1), Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VMOVUPS     352(AX)(CX*1), Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  384(R9)(CX*1)
+	PREFETCHT0  384(R8)(CX*1)
 	VMOVUPS     384(AX)(CX*1), Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VMOVUPS     416(AX)(CX*1), Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  448(R9)(CX*1)
+	PREFETCHT0  448(R8)(CX*1)
 	VMOVUPS     448(AX)(CX*1), Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VMOVUPS     480(AX)(CX*1), Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R8)(CX*2)
 	VMOVUPS     (AX)(CX*2), Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VMOVUPS     32(AX)(CX*2), Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  64(R9)(CX*2)
+	PREFETCHT0  64(R8)(CX*2)
 	VMOVUPS     64(AX)(CX*2), Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VMOVUPS     96(AX)(CX*2), Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  128(R9)(CX*2)
+	PREFETCHT0  128(R8)(CX*2)
 	VMOVUPS     128(AX)(CX*2), Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VMOVUPS     160(AX)(CX*2), Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  192(R9)(CX*2)
+	PREFETCHT0  192(R8)(CX*2)
 	VMOVUPS     192(AX)(CX*2), Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VMOVUPS     224(AX)(CX*2), Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  256(R9)(CX*2)
+	PREFETCHT0  256(R8)(CX*2)
 	VMOVUPS     256(AX)(CX*2), Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VMOVUPS     288(AX)(CX*2), Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  320(R9)(CX*2)
+	PREFETCHT0  320(R8)(CX*2)
 	VMOVUPS     320(AX)(CX*2), Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VMOVUPS     352(AX)(CX*2), Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  384(R9)(CX*2)
+	PREFETCHT0  384(R8)(CX*2)
 	VMOVUPS     384(AX)(CX*2), Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VMOVUPS     416(AX)(CX*2), Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  448(R9)(CX*2)
+	PREFETCHT0  448(R8)(CX*2)
 	VMOVUPS     448(AX)(CX*2), Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VMOVUPS     480(AX)(CX*2), Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  (R9)(DX*1)
+	PREFETCHT0  (R8)(DX*1)
 	VMOVUPS     (AX)(DX*1), Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VMOVUPS     32(AX)(DX*1), Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  64(R9)(DX*1)
+	PREFETCHT0  64(R8)(DX*1)
 	VMOVUPS     64(AX)(DX*1), Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VMOVUPS     96(AX)(DX*1), Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  128(R9)(DX*1)
+	PREFETCHT0  128(R8)(DX*1)
 	VMOVUPS     128(AX)(DX*1), Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VMOVUPS     160(AX)(DX*1), Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  192(R9)(DX*1)
+	PREFETCHT0  192(R8)(DX*1)
 	VMOVUPS     192(AX)(DX*1), Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VMOVUPS     224(AX)(DX*1), Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  256(R9)(DX*1)
+	PREFETCHT0  256(R8)(DX*1)
 	VMOVUPS     256(AX)(DX*1), Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VMOVUPS     288(AX)(DX*1), Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  320(R9)(DX*1)
+	PREFETCHT0  320(R8)(DX*1)
 	VMOVUPS     320(AX)(DX*1), Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VMOVUPS     352(AX)(DX*1), Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  384(R9)(DX*1)
+	PREFETCHT0  384(R8)(DX*1)
 	VMOVUPS     384(AX)(DX*1), Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VMOVUPS     416(AX)(DX*1), Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  448(R9)(DX*1)
+	PREFETCHT0  448(R8)(DX*1)
 	VMOVUPS     448(AX)(DX*1), Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VMOVUPS     480(AX)(DX*1), Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	ADDQ        $0x00000200, R9
-	ADDQ        $0x00000200, AX
 	ADDQ        $0x00000200, R8
-	SUBQ        $0x00000008, BX
+	ADDQ        $0x00000200, AX
+	ADDQ        $0x00000200, DI
+	SUBQ        $0x00000008, SI
 	JGE         burst
 
 burstdone:
-	ADDQ $0x00000008, BX
-	SUBQ $0x00000001, BX
+	ADDQ $0x00000008, SI
+	SUBQ $0x00000001, SI
 	JL   linedone
 
 line:
-	PREFETCHT0  (R9)
-	PREFETCHT0  (R9)(CX*1)
-	PREFETCHT0  (R9)(CX*2)
-	PREFETCHT0  (R9)(DX*1)
+	PREFETCHT0  (R8)
+	PREFETCHT0  (R8)(CX*1)
+	PREFETCHT0  (R8)(CX*2)
+	PREFETCHT0  (R8)(DX*1)
 	VMOVUPS     (AX), Y8
 	VMOVUPS     (AX)(CX*1), Y9
 	VMOVUPS     (AX)(CX*2), Y10
 	VMOVUPS     (AX)(DX*1), Y11
-	VMOVUPS     (SI)(R8*1), Y12
+	VMOVUPS     (BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y2
 	VFMADD231PS Y12, Y10, Y4
@@ -43295,27 +43883,239 @@ line:
 	VMOVUPS     32(AX)(CX*1), Y9
 	VMOVUPS     32(AX)(CX*2), Y10
 	VMOVUPS     32(AX)(DX*1), Y11
-	VMOVUPS     32(SI)(R8*1), Y12
+	VMOVUPS     32(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y1
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000001, BX
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x00000001, SI
 	JGE         line
 
 linedone:
-	ADDQ    $0x00000001, BX
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
+	ADDQ    $0x00000001, SI
+	MOVQ    partialAt_base+104(FP), AX
+	MOVQ    (AX), AX
+	SHLQ    $0x06, AX
+	ADDQ    partial_base+80(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	VMOVUPS Y6, 192(AX)
+	VMOVUPS Y7, 224(AX)
+	VZEROUPPER
+	RET
+
+// func avx2F321x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, FMA3
+TEXT ·avx2F321x6(SB), NOSPLIT, $0-144
+	MOVQ    stride+24(FP), AX
+	LEAQ    (AX)(AX*2), AX
+	MOVQ    w_base+0(FP), AX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    16(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y2
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    24(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y3
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    32(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y4
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    40(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y5
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    8(DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    16(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    24(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    32(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    xAt_base+56(FP), R8
+	MOVQ    40(R8), R8
+	ADDQ    x_base+32(FP), R8
+	MOVQ    steps+128(FP), R9
+	XORQ    R10, R10
+
+loop0_0:
+	VMOVUPS     (AX), Y6
+	VMOVUPS     (CX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y0
+	VMOVUPS     (DX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y1
+	VMOVUPS     (BX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y2
+	VMOVUPS     (SI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     (DI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     (R8)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, R10
+	DECQ        R9
+	JNZ         loop0_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y5, (AX)
+	MOVQ        w_base+0(FP), AX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        16(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y2
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        24(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y3
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        32(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y4
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        40(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y5
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        8(DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        16(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        24(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        32(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        40(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        steps+128(FP), R9
+	XORQ        R10, R10
+
+loop1_0:
+	VMOVUPS     32(AX), Y6
+	VMOVUPS     32(CX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y0
+	VMOVUPS     32(DX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y1
+	VMOVUPS     32(BX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y2
+	VMOVUPS     32(SI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     32(DI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     32(R8)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, R10
+	DECQ        R9
+	JNZ         loop1_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y5, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -43325,105 +44125,145 @@ TEXT ·avx2F321x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    16(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y2
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    24(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y3
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
 	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), BX
-	ADDQ    CX, BX
-	MOVQ    8(DX), SI
-	ADDQ    CX, SI
-	MOVQ    16(DX), DI
-	ADDQ    CX, DI
-	MOVQ    24(DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), R8
-	MOVQ    (R8), R9
-	SHLQ    $0x06, R9
-	ADDQ    CX, R9
-	MOVQ    8(R8), R10
-	SHLQ    $0x06, R10
-	ADDQ    CX, R10
-	MOVQ    16(R8), R11
-	SHLQ    $0x06, R11
-	ADDQ    CX, R11
-	MOVQ    24(R8), R8
-	SHLQ    $0x06, R8
-	ADDQ    CX, R8
-	VMOVUPS (R9), Y0
-	VMOVUPS (R10), Y1
-	VMOVUPS (R11), Y2
-	VMOVUPS (R8), Y3
-	MOVQ    steps+128(FP), CX
-	XORQ    R12, R12
+	MOVQ    8(DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    16(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    24(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    steps+128(FP), DI
+	XORQ    R8, R8
 
 loop0_0:
 	VMOVUPS     (AX), Y4
-	VMOVUPS     (BX)(R12*1), Y5
+	VMOVUPS     (CX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     (SI)(R12*1), Y5
+	VMOVUPS     (DX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     (DI)(R12*1), Y5
+	VMOVUPS     (BX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     (DX)(R12*1), Y5
+	VMOVUPS     (SI)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R12
-	DECQ        CX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R9)
-	VMOVUPS     Y1, (R10)
-	VMOVUPS     Y2, (R11)
-	VMOVUPS     Y3, (R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, (AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        16(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y2
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        24(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y3
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
 	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), BX
-	ADDQ        CX, BX
-	MOVQ        8(DX), SI
-	ADDQ        CX, SI
-	MOVQ        16(DX), DI
-	ADDQ        CX, DI
-	MOVQ        24(DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), R8
-	MOVQ        (R8), R9
-	SHLQ        $0x06, R9
-	ADDQ        CX, R9
-	MOVQ        8(R8), R10
-	SHLQ        $0x06, R10
-	ADDQ        CX, R10
-	MOVQ        16(R8), R11
-	SHLQ        $0x06, R11
-	ADDQ        CX, R11
-	MOVQ        24(R8), R8
-	SHLQ        $0x06, R8
-	ADDQ        CX, R8
-	VMOVUPS     32(R9), Y0
-	VMOVUPS     32(R10), Y1
-	VMOVUPS     32(R11), Y2
-	VMOVUPS     32(R8), Y3
-	MOVQ        steps+128(FP), CX
-	XORQ        R12, R12
+	MOVQ        8(DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        16(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        24(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        steps+128(FP), DI
+	XORQ        R8, R8
 
 loop1_0:
 	VMOVUPS     32(AX), Y4
-	VMOVUPS     32(BX)(R12*1), Y5
+	VMOVUPS     32(CX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     32(SI)(R12*1), Y5
+	VMOVUPS     32(DX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     32(DI)(R12*1), Y5
+	VMOVUPS     32(BX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     32(DX)(R12*1), Y5
+	VMOVUPS     32(SI)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R12
-	DECQ        CX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R9)
-	VMOVUPS     Y1, 32(R10)
-	VMOVUPS     Y2, 32(R11)
-	VMOVUPS     Y3, 32(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -43433,69 +44273,85 @@ TEXT ·avx2F321x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
 	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), BX
-	ADDQ    CX, BX
 	MOVQ    8(DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), SI
-	MOVQ    (SI), DI
-	SHLQ    $0x06, DI
-	ADDQ    CX, DI
-	MOVQ    8(SI), SI
-	SHLQ    $0x06, SI
-	ADDQ    CX, SI
-	VMOVUPS (DI), Y0
-	VMOVUPS (SI), Y1
-	MOVQ    steps+128(FP), CX
-	XORQ    R8, R8
+	ADDQ    x_base+32(FP), DX
+	MOVQ    steps+128(FP), BX
+	XORQ    SI, SI
 
 loop0_0:
 	VMOVUPS     (AX), Y2
-	VMOVUPS     (BX)(R8*1), Y3
+	VMOVUPS     (CX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     (DX)(R8*1), Y3
+	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R8
-	DECQ        CX
+	ADDQ        $0x00000040, SI
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (DI)
-	VMOVUPS     Y1, (SI)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
 	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), BX
-	ADDQ        CX, BX
 	MOVQ        8(DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), SI
-	MOVQ        (SI), DI
-	SHLQ        $0x06, DI
-	ADDQ        CX, DI
-	MOVQ        8(SI), SI
-	SHLQ        $0x06, SI
-	ADDQ        CX, SI
-	VMOVUPS     32(DI), Y0
-	VMOVUPS     32(SI), Y1
-	MOVQ        steps+128(FP), CX
-	XORQ        R8, R8
+	ADDQ        x_base+32(FP), DX
+	MOVQ        steps+128(FP), BX
+	XORQ        SI, SI
 
 loop1_0:
 	VMOVUPS     32(AX), Y2
-	VMOVUPS     32(BX)(R8*1), Y3
+	VMOVUPS     32(CX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     32(DX)(R8*1), Y3
+	VMOVUPS     32(DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, R8
-	DECQ        CX
+	ADDQ        $0x00000040, SI
+	DECQ        BX
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(DI)
-	VMOVUPS     Y1, 32(SI)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -43505,110 +44361,598 @@ TEXT ·avx2F321x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
-	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), BX
-	MOVQ    (BX), BX
-	SHLQ    $0x06, BX
-	ADDQ    CX, BX
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
-	MOVQ    ahead+136(FP), DI
-	ADDQ    AX, DI
-	SUBQ    $0x00000008, CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
+	MOVQ    steps+128(FP), DX
+	XORQ    BX, BX
+	MOVQ    ahead+136(FP), SI
+	ADDQ    AX, SI
+	SUBQ    $0x00000008, DX
 	JL      burstdone
 
 burst:
-	PREFETCHT0  (DI)
+	PREFETCHT0  (SI)
 	VMOVUPS     (AX), Y2
-	VMOVUPS     (DX)(SI*1), Y3
+	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     32(AX), Y2
-	VMOVUPS     32(DX)(SI*1), Y3
+	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  64(DI)
+	PREFETCHT0  64(SI)
 	VMOVUPS     64(AX), Y2
-	VMOVUPS     64(DX)(SI*1), Y3
+	VMOVUPS     64(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     96(AX), Y2
-	VMOVUPS     96(DX)(SI*1), Y3
+	VMOVUPS     96(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  128(DI)
+	PREFETCHT0  128(SI)
 	VMOVUPS     128(AX), Y2
-	VMOVUPS     128(DX)(SI*1), Y3
+	VMOVUPS     128(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     160(AX), Y2
-	VMOVUPS     160(DX)(SI*1), Y3
+	VMOVUPS     160(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  192(DI)
+	PREFETCHT0  192(SI)
 	VMOVUPS     192(AX), Y2
-	VMOVUPS     192(DX)(SI*1), Y3
+	VMOVUPS     192(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     224(AX), Y2
-	VMOVUPS     224(DX)(SI*1), Y3
+	VMOVUPS     224(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  256(DI)
+	PREFETCHT0  256(SI)
 	VMOVUPS     256(AX), Y2
-	VMOVUPS     256(DX)(SI*1), Y3
+	VMOVUPS     256(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     288(AX), Y2
-	VMOVUPS     288(DX)(SI*1), Y3
+	VMOVUPS     288(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  320(DI)
+	PREFETCHT0  320(SI)
 	VMOVUPS     320(AX), Y2
-	VMOVUPS     320(DX)(SI*1), Y3
+	VMOVUPS     320(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     352(AX), Y2
-	VMOVUPS     352(DX)(SI*1), Y3
+	VMOVUPS     352(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  384(DI)
+	PREFETCHT0  384(SI)
 	VMOVUPS     384(AX), Y2
-	VMOVUPS     384(DX)(SI*1), Y3
+	VMOVUPS     384(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     416(AX), Y2
-	VMOVUPS     416(DX)(SI*1), Y3
+	VMOVUPS     416(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  448(DI)
+	PREFETCHT0  448(SI)
 	VMOVUPS     448(AX), Y2
-	VMOVUPS     448(DX)(SI*1), Y3
+	VMOVUPS     448(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     480(AX), Y2
-	VMOVUPS     480(DX)(SI*1), Y3
+	VMOVUPS     480(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000200, DI
-	ADDQ        $0x00000200, AX
 	ADDQ        $0x00000200, SI
-	SUBQ        $0x00000008, CX
+	ADDQ        $0x00000200, AX
+	ADDQ        $0x00000200, BX
+	SUBQ        $0x00000008, DX
 	JGE         burst
 
 burstdone:
-	ADDQ $0x00000008, CX
-	SUBQ $0x00000001, CX
+	ADDQ $0x00000008, DX
+	SUBQ $0x00000001, DX
 	JL   linedone
 
 line:
-	PREFETCHT0  (DI)
+	PREFETCHT0  (SI)
 	VMOVUPS     (AX), Y2
-	VMOVUPS     (DX)(SI*1), Y3
+	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     32(AX), Y2
-	VMOVUPS     32(DX)(SI*1), Y3
+	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, SI
-	SUBQ        $0x00000001, CX
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000001, DX
 	JGE         line
 
 linedone:
-	ADDQ    $0x00000001, CX
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
+	ADDQ    $0x00000001, DX
+	MOVQ    partialAt_base+104(FP), AX
+	MOVQ    (AX), AX
+	SHLQ    $0x06, AX
+	ADDQ    partial_base+80(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func avx2F164x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, F16C, FMA3
+TEXT ·avx2F164x6(SB), NOSPLIT, $0-144
+	MOVQ    stride+24(FP), CX
+	LEAQ    (CX)(CX*2), AX
+	MOVQ    w_base+0(FP), AX
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    (DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y0
+	VMOVUPS 64(DX), Y1
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    8(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y2
+	VMOVUPS 64(DX), Y3
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    16(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y4
+	VMOVUPS 64(DX), Y5
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    24(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y6
+	VMOVUPS 64(DX), Y7
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    32(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y8
+	VMOVUPS 64(DX), Y9
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    40(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y10
+	VMOVUPS 64(DX), Y11
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    8(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    16(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    24(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    xAt_base+56(FP), R8
+	MOVQ    32(R8), R8
+	ADDQ    x_base+32(FP), R8
+	MOVQ    xAt_base+56(FP), R9
+	MOVQ    40(R9), R9
+	ADDQ    x_base+32(FP), R9
+	MOVQ    steps+128(FP), R10
+	XORQ    R11, R11
+
+loop0_0:
+	VCVTPH2PS   (AX), Y12
+	VCVTPH2PS   (AX)(CX*1), Y13
+	VMOVUPS     (DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     (BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     (SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     (DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     (R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     (R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop0_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     Y3, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, (AX)
+	VMOVUPS     Y7, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, (AX)
+	VMOVUPS     Y9, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, (AX)
+	VMOVUPS     Y11, 64(AX)
+	MOVQ        w_base+0(FP), AX
+	LEAQ        (AX)(CX*2), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y0
+	VMOVUPS     192(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y2
+	VMOVUPS     192(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y4
+	VMOVUPS     192(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y6
+	VMOVUPS     192(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y8
+	VMOVUPS     192(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y10
+	VMOVUPS     192(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop0_2:
+	VCVTPH2PS   (AX), Y12
+	VCVTPH2PS   (AX)(CX*1), Y13
+	VMOVUPS     (DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     (BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     (SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     (DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     (R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     (R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop0_2
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     Y1, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 128(AX)
+	VMOVUPS     Y5, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 128(AX)
+	VMOVUPS     Y9, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 128(AX)
+	VMOVUPS     Y11, 192(AX)
+	MOVQ        w_base+0(FP), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     96(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     96(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     96(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y6
+	VMOVUPS     96(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y8
+	VMOVUPS     96(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y10
+	VMOVUPS     96(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop1_0:
+	VCVTPH2PS   16(AX), Y12
+	VCVTPH2PS   16(AX)(CX*1), Y13
+	VMOVUPS     32(DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     32(BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     32(SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     32(DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     32(R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     32(R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop1_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     Y3, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     Y7, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 32(AX)
+	VMOVUPS     Y9, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 32(AX)
+	VMOVUPS     Y11, 96(AX)
+	MOVQ        w_base+0(FP), AX
+	LEAQ        (AX)(CX*2), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y0
+	VMOVUPS     224(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y2
+	VMOVUPS     224(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y4
+	VMOVUPS     224(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y6
+	VMOVUPS     224(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y8
+	VMOVUPS     224(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y10
+	VMOVUPS     224(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop1_2:
+	VCVTPH2PS   16(AX), Y12
+	VCVTPH2PS   16(AX)(CX*1), Y13
+	VMOVUPS     32(DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     32(BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     32(SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     32(DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     32(R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     32(R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop1_2
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     Y1, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 160(AX)
+	VMOVUPS     Y5, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 160(AX)
+	VMOVUPS     Y9, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 160(AX)
+	VMOVUPS     Y11, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -43618,259 +44962,339 @@ TEXT ·avx2F164x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), DX
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    (DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y0
+	VMOVUPS 64(DX), Y1
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    8(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y2
+	VMOVUPS 64(DX), Y3
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    16(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y4
+	VMOVUPS 64(DX), Y5
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    24(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y6
+	VMOVUPS 64(DX), Y7
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    x_base+32(FP), DX
 	MOVQ    xAt_base+56(FP), BX
-	MOVQ    (BX), SI
-	ADDQ    DX, SI
-	MOVQ    8(BX), DI
-	ADDQ    DX, DI
-	MOVQ    16(BX), R8
-	ADDQ    DX, R8
-	MOVQ    24(BX), BX
-	ADDQ    DX, BX
-	MOVQ    partial_base+80(FP), DX
-	MOVQ    partialAt_base+104(FP), R9
-	MOVQ    (R9), R10
-	SHLQ    $0x06, R10
-	ADDQ    DX, R10
-	MOVQ    8(R9), R11
-	SHLQ    $0x06, R11
-	ADDQ    DX, R11
-	MOVQ    16(R9), R12
-	SHLQ    $0x06, R12
-	ADDQ    DX, R12
-	MOVQ    24(R9), R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	VMOVUPS (R10), Y0
-	VMOVUPS 64(R10), Y1
-	VMOVUPS (R11), Y2
-	VMOVUPS 64(R11), Y3
-	VMOVUPS (R12), Y4
-	VMOVUPS 64(R12), Y5
-	VMOVUPS (R9), Y6
-	VMOVUPS 64(R9), Y7
-	MOVQ    steps+128(FP), DX
-	XORQ    R13, R13
+	MOVQ    8(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    16(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    24(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VCVTPH2PS   (AX), Y8
 	VCVTPH2PS   (AX)(CX*1), Y9
-	VMOVUPS     (SI)(R13*1), Y10
+	VMOVUPS     (DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (DI)(R13*1), Y10
+	VMOVUPS     (BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R8)(R13*1), Y10
+	VMOVUPS     (SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (BX)(R13*1), Y10
+	VMOVUPS     (DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 64(R10)
-	VMOVUPS     Y2, (R11)
-	VMOVUPS     Y3, 64(R11)
-	VMOVUPS     Y4, (R12)
-	VMOVUPS     Y5, 64(R12)
-	VMOVUPS     Y6, (R9)
-	VMOVUPS     Y7, 64(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     Y3, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, (AX)
+	VMOVUPS     Y7, 64(AX)
 	MOVQ        w_base+0(FP), AX
 	LEAQ        (AX)(CX*2), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y0
+	VMOVUPS     192(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y2
+	VMOVUPS     192(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y4
+	VMOVUPS     192(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y6
+	VMOVUPS     192(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     128(R10), Y0
-	VMOVUPS     192(R10), Y1
-	VMOVUPS     128(R11), Y2
-	VMOVUPS     192(R11), Y3
-	VMOVUPS     128(R12), Y4
-	VMOVUPS     192(R12), Y5
-	VMOVUPS     128(R9), Y6
-	VMOVUPS     192(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop0_2:
 	VCVTPH2PS   (AX), Y8
 	VCVTPH2PS   (AX)(CX*1), Y9
-	VMOVUPS     (SI)(R13*1), Y10
+	VMOVUPS     (DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (DI)(R13*1), Y10
+	VMOVUPS     (BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R8)(R13*1), Y10
+	VMOVUPS     (SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (BX)(R13*1), Y10
+	VMOVUPS     (DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_2
-	VMOVUPS     Y0, 128(R10)
-	VMOVUPS     Y1, 192(R10)
-	VMOVUPS     Y2, 128(R11)
-	VMOVUPS     Y3, 192(R11)
-	VMOVUPS     Y4, 128(R12)
-	VMOVUPS     Y5, 192(R12)
-	VMOVUPS     Y6, 128(R9)
-	VMOVUPS     Y7, 192(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     Y1, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 128(AX)
+	VMOVUPS     Y5, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     96(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     96(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     96(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y6
+	VMOVUPS     96(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     32(R10), Y0
-	VMOVUPS     96(R10), Y1
-	VMOVUPS     32(R11), Y2
-	VMOVUPS     96(R11), Y3
-	VMOVUPS     32(R12), Y4
-	VMOVUPS     96(R12), Y5
-	VMOVUPS     32(R9), Y6
-	VMOVUPS     96(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_0:
 	VCVTPH2PS   16(AX), Y8
 	VCVTPH2PS   16(AX)(CX*1), Y9
-	VMOVUPS     32(SI)(R13*1), Y10
+	VMOVUPS     32(DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     32(DI)(R13*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     32(R8)(R13*1), Y10
+	VMOVUPS     32(SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(BX)(R13*1), Y10
+	VMOVUPS     32(DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R10)
-	VMOVUPS     Y1, 96(R10)
-	VMOVUPS     Y2, 32(R11)
-	VMOVUPS     Y3, 96(R11)
-	VMOVUPS     Y4, 32(R12)
-	VMOVUPS     Y5, 96(R12)
-	VMOVUPS     Y6, 32(R9)
-	VMOVUPS     Y7, 96(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     Y3, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     Y7, 96(AX)
 	MOVQ        w_base+0(FP), AX
 	LEAQ        (AX)(CX*2), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y0
+	VMOVUPS     224(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y2
+	VMOVUPS     224(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y4
+	VMOVUPS     224(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y6
+	VMOVUPS     224(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     160(R10), Y0
-	VMOVUPS     224(R10), Y1
-	VMOVUPS     160(R11), Y2
-	VMOVUPS     224(R11), Y3
-	VMOVUPS     160(R12), Y4
-	VMOVUPS     224(R12), Y5
-	VMOVUPS     160(R9), Y6
-	VMOVUPS     224(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_2:
 	VCVTPH2PS   16(AX), Y8
 	VCVTPH2PS   16(AX)(CX*1), Y9
-	VMOVUPS     32(SI)(R13*1), Y10
+	VMOVUPS     32(DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     32(DI)(R13*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     32(R8)(R13*1), Y10
+	VMOVUPS     32(SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(BX)(R13*1), Y10
+	VMOVUPS     32(DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_2
-	VMOVUPS     Y0, 160(R10)
-	VMOVUPS     Y1, 224(R10)
-	VMOVUPS     Y2, 160(R11)
-	VMOVUPS     Y3, 224(R11)
-	VMOVUPS     Y4, 160(R12)
-	VMOVUPS     Y5, 224(R12)
-	VMOVUPS     Y6, 160(R9)
-	VMOVUPS     Y7, 224(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     Y1, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 160(AX)
+	VMOVUPS     Y5, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -43880,111 +45304,127 @@ TEXT ·avx2F164x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), BX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 64(BX), Y1
+	VMOVUPS 128(BX), Y2
+	VMOVUPS 192(BX), Y3
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    8(BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y4
+	VMOVUPS 64(BX), Y5
+	VMOVUPS 128(BX), Y6
+	VMOVUPS 192(BX), Y7
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    (BX), BX
+	ADDQ    x_base+32(FP), BX
 	MOVQ    xAt_base+56(FP), SI
-	MOVQ    (SI), DI
-	ADDQ    BX, DI
 	MOVQ    8(SI), SI
-	ADDQ    BX, SI
-	MOVQ    partial_base+80(FP), BX
-	MOVQ    partialAt_base+104(FP), R8
-	MOVQ    (R8), R9
-	SHLQ    $0x06, R9
-	ADDQ    BX, R9
-	MOVQ    8(R8), R8
-	SHLQ    $0x06, R8
-	ADDQ    BX, R8
-	VMOVUPS (R9), Y0
-	VMOVUPS 64(R9), Y1
-	VMOVUPS 128(R9), Y2
-	VMOVUPS 192(R9), Y3
-	VMOVUPS (R8), Y4
-	VMOVUPS 64(R8), Y5
-	VMOVUPS 128(R8), Y6
-	VMOVUPS 192(R8), Y7
-	MOVQ    steps+128(FP), BX
-	XORQ    R10, R10
+	ADDQ    x_base+32(FP), SI
+	MOVQ    steps+128(FP), DI
+	XORQ    R8, R8
 
 loop0_0:
 	VCVTPH2PS   (AX), Y8
 	VCVTPH2PS   (AX)(CX*1), Y9
 	VCVTPH2PS   (AX)(CX*2), Y10
 	VCVTPH2PS   (AX)(DX*1), Y11
-	VMOVUPS     (DI)(R10*1), Y12
+	VMOVUPS     (BX)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y1
 	VFMADD231PS Y12, Y10, Y2
 	VFMADD231PS Y12, Y11, Y3
-	VMOVUPS     (SI)(R10*1), Y12
+	VMOVUPS     (SI)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y4
 	VFMADD231PS Y12, Y9, Y5
 	VFMADD231PS Y12, Y10, Y6
 	VFMADD231PS Y12, Y11, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R10
-	DECQ        BX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R9)
-	VMOVUPS     Y1, 64(R9)
-	VMOVUPS     Y2, 128(R9)
-	VMOVUPS     Y3, 192(R9)
-	VMOVUPS     Y4, (R8)
-	VMOVUPS     Y5, 64(R8)
-	VMOVUPS     Y6, 128(R8)
-	VMOVUPS     Y7, 192(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), BX
+	MOVQ        partialAt_base+104(FP), BX
+	MOVQ        (BX), BX
+	SHLQ        $0x06, BX
+	ADDQ        partial_base+80(FP), BX
+	VMOVUPS     32(BX), Y0
+	VMOVUPS     96(BX), Y1
+	VMOVUPS     160(BX), Y2
+	VMOVUPS     224(BX), Y3
+	MOVQ        partialAt_base+104(FP), BX
+	MOVQ        8(BX), BX
+	SHLQ        $0x06, BX
+	ADDQ        partial_base+80(FP), BX
+	VMOVUPS     32(BX), Y4
+	VMOVUPS     96(BX), Y5
+	VMOVUPS     160(BX), Y6
+	VMOVUPS     224(BX), Y7
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        (BX), BX
+	ADDQ        x_base+32(FP), BX
 	MOVQ        xAt_base+56(FP), SI
-	MOVQ        (SI), DI
-	ADDQ        BX, DI
 	MOVQ        8(SI), SI
-	ADDQ        BX, SI
-	MOVQ        partial_base+80(FP), BX
-	MOVQ        partialAt_base+104(FP), R8
-	MOVQ        (R8), R9
-	SHLQ        $0x06, R9
-	ADDQ        BX, R9
-	MOVQ        8(R8), R8
-	SHLQ        $0x06, R8
-	ADDQ        BX, R8
-	VMOVUPS     32(R9), Y0
-	VMOVUPS     96(R9), Y1
-	VMOVUPS     160(R9), Y2
-	VMOVUPS     224(R9), Y3
-	VMOVUPS     32(R8), Y4
-	VMOVUPS     96(R8), Y5
-	VMOVUPS     160(R8), Y6
-	VMOVUPS     224(R8), Y7
-	MOVQ        steps+128(FP), BX
-	XORQ        R10, R10
+	ADDQ        x_base+32(FP), SI
+	MOVQ        steps+128(FP), DI
+	XORQ        R8, R8
 
 loop1_0:
 	VCVTPH2PS   16(AX), Y8
 	VCVTPH2PS   16(AX)(CX*1), Y9
 	VCVTPH2PS   16(AX)(CX*2), Y10
 	VCVTPH2PS   16(AX)(DX*1), Y11
-	VMOVUPS     32(DI)(R10*1), Y12
+	VMOVUPS     32(BX)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y1
 	VFMADD231PS Y12, Y10, Y2
 	VFMADD231PS Y12, Y11, Y3
-	VMOVUPS     32(SI)(R10*1), Y12
+	VMOVUPS     32(SI)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y4
 	VFMADD231PS Y12, Y9, Y5
 	VFMADD231PS Y12, Y10, Y6
 	VFMADD231PS Y12, Y11, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R10
-	DECQ        BX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R9)
-	VMOVUPS     Y1, 96(R9)
-	VMOVUPS     Y2, 160(R9)
-	VMOVUPS     Y3, 224(R9)
-	VMOVUPS     Y4, 32(R8)
-	VMOVUPS     Y5, 96(R8)
-	VMOVUPS     Y6, 160(R8)
-	VMOVUPS     Y7, 224(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -43994,468 +45434,466 @@ TEXT ·avx2F164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), BX
-	MOVQ    xAt_base+56(FP), SI
-	MOVQ    (SI), SI
-	ADDQ    BX, SI
-	MOVQ    partial_base+80(FP), BX
-	MOVQ    partialAt_base+104(FP), DI
-	MOVQ    (DI), DI
-	SHLQ    $0x06, DI
-	ADDQ    BX, DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
-	MOVQ    ahead+136(FP), R9
-	ADDQ    AX, R9
-	SUBQ    $0x00000010, BX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VMOVUPS 128(BX), Y4
+	VMOVUPS 160(BX), Y5
+	VMOVUPS 192(BX), Y6
+	VMOVUPS 224(BX), Y7
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    (BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
+	MOVQ    ahead+136(FP), R8
+	ADDQ    AX, R8
+	SUBQ    $0x00000010, SI
 	JL      burstdone
 
 burst:
-	PREFETCHT0  (R9)
+	PREFETCHT0  (R8)
 	VCVTPH2PS   (AX), Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   16(AX), Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VCVTPH2PS   32(AX), Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   48(AX), Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  64(R9)
+	PREFETCHT0  64(R8)
 	VCVTPH2PS   64(AX), Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   80(AX), Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VCVTPH2PS   96(AX), Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   112(AX), Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  128(R9)
+	PREFETCHT0  128(R8)
 	VCVTPH2PS   128(AX), Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   144(AX), Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VCVTPH2PS   160(AX), Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   176(AX), Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  192(R9)
+	PREFETCHT0  192(R8)
 	VCVTPH2PS   192(AX), Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   208(AX), Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VCVTPH2PS   224(AX), Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   240(AX), Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  256(R9)
+	PREFETCHT0  256(R8)
 	VCVTPH2PS   256(AX), Y8
-	VMOVUPS     512(SI)(R8*1), Y9
+	VMOVUPS     512(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   272(AX), Y8
-	VMOVUPS     544(SI)(R8*1), Y9
+	VMOVUPS     544(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VCVTPH2PS   288(AX), Y8
-	VMOVUPS     576(SI)(R8*1), Y9
+	VMOVUPS     576(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   304(AX), Y8
-	VMOVUPS     608(SI)(R8*1), Y9
+	VMOVUPS     608(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  320(R9)
+	PREFETCHT0  320(R8)
 	VCVTPH2PS   320(AX), Y8
-	VMOVUPS     640(SI)(R8*1), Y9
+	VMOVUPS     640(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   336(AX), Y8
-	VMOVUPS     672(SI)(R8*1), Y9
+	VMOVUPS     672(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VCVTPH2PS   352(AX), Y8
-	VMOVUPS     704(SI)(R8*1), Y9
+	VMOVUPS     704(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   368(AX), Y8
-	VMOVUPS     736(SI)(R8*1), Y9
+	VMOVUPS     736(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  384(R9)
+	PREFETCHT0  384(R8)
 	VCVTPH2PS   384(AX), Y8
-	VMOVUPS     768(SI)(R8*1), Y9
+	VMOVUPS     768(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   400(AX), Y8
-	VMOVUPS     800(SI)(R8*1), Y9
+	VMOVUPS     800(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VCVTPH2PS   416(AX), Y8
-	VMOVUPS     832(SI)(R8*1), Y9
+	VMOVUPS     832(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   432(AX), Y8
-	VMOVUPS     864(SI)(R8*1), Y9
+	VMOVUPS     864(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  448(R9)
+	PREFETCHT0  448(R8)
 	VCVTPH2PS   448(AX), Y8
-	VMOVUPS     896(SI)(R8*1), Y9
+	VMOVUPS     896(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   464(AX), Y8
-	VMOVUPS     928(SI)(R8*1), Y9
+	VMOVUPS     928(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VCVTPH2PS   480(AX), Y8
-	VMOVUPS     960(SI)(R8*1), Y9
+	VMOVUPS     960(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VCVTPH2PS   496(AX), Y8
-	VMOVUPS     992(SI)(R8*1), Y9
+	VMOVUPS     992(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R8)(CX*1)
 	VCVTPH2PS   (AX)(CX*1), Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   16(AX)(CX*1), Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VCVTPH2PS   32(AX)(CX*1), Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   48(AX)(CX*1), Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  64(R9)(CX*1)
+	PREFETCHT0  64(R8)(CX*1)
 	VCVTPH2PS   64(AX)(CX*1), Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   80(AX)(CX*1), Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VCVTPH2PS   96(AX)(CX*1), Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   112(AX)(CX*1), Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  128(R9)(CX*1)
+	PREFETCHT0  128(R8)(CX*1)
 	VCVTPH2PS   128(AX)(CX*1), Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   144(AX)(CX*1), Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VCVTPH2PS   160(AX)(CX*1), Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   176(AX)(CX*1), Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  192(R9)(CX*1)
+	PREFETCHT0  192(R8)(CX*1)
 	VCVTPH2PS   192(AX)(CX*1), Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   208(AX)(CX*1), Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VCVTPH2PS   224(AX)(CX*1), Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   240(AX)(CX*1), Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  256(R9)(CX*1)
+	PREFETCHT0  256(R8)(CX*1)
 	VCVTPH2PS   256(AX)(CX*1), Y8
-	VMOVUPS     512(SI)(R8*1), Y9
+	VMOVUPS     512(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   272(AX)(CX*1), Y8
-	VMOVUPS     544(SI)(R8*1), Y9
+	VMOVUPS     544(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VCVTPH2PS   288(AX)(CX*1), Y8
-	VMOVUPS     576(SI)(R8*1), Y9
+	VMOVUPS     576(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   304(AX)(CX*1), Y8
-	VMOVUPS     608(SI)(R8*1), Y9
+	VMOVUPS     608(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  320(R9)(CX*1)
+	PREFETCHT0  320(R8)(CX*1)
 	VCVTPH2PS   320(AX)(CX*1), Y8
-	VMOVUPS     640(SI)(R8*1), Y9
+	VMOVUPS     640(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   336(AX)(CX*1), Y8
-	VMOVUPS     672(SI)(R8*1), Y9
+	VMOVUPS     672(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VCVTPH2PS   352(AX)(CX*1), Y8
-	VMOVUPS     704(SI)(R8*1), Y9
+	VMOVUPS     704(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   368(AX)(CX*1), Y8
-	VMOVUPS     736(SI)(R8*1), Y9
+	VMOVUPS     736(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  384(R9)(CX*1)
+	PREFETCHT0  384(R8)(CX*1)
 	VCVTPH2PS   384(AX)(CX*1), Y8
-	VMOVUPS     768(SI)(R8*1), Y9
+	VMOVUPS     768(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   400(AX)(CX*1), Y8
-	VMOVUPS     800(SI)(R8*1), Y9
+	VMOVUPS     800(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VCVTPH2PS   416(AX)(CX*1), Y8
-	VMOVUPS     832(SI)(R8*1), Y9
+	VMOVUPS     832(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   432(AX)(CX*1), Y8
-	VMOVUPS     864(SI)(R8*1), Y9
+	VMOVUPS     864(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  448(R9)(CX*1)
+	PREFETCHT0  448(R8)(CX*1)
 	VCVTPH2PS   448(AX)(CX*1), Y8
-	VMOVUPS     896(SI)(R8*1), Y9
+	VMOVUPS     896(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   464(AX)(CX*1), Y8
-	VMOVUPS     928(SI)(R8*1), Y9
+	VMOVUPS     928(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VCVTPH2PS   480(AX)(CX*1), Y8
-	VMOVUPS     960(SI)(R8*1), Y9
+	VMOVUPS     960(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VCVTPH2PS   496(AX)(CX*1), Y8
-	VMOVUPS     992(SI)(R8*1), Y9
+	VMOVUPS     992(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R8)(CX*2)
 	VCVTPH2PS   (AX)(CX*2), Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   16(AX)(CX*2), Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   32(AX)(CX*2), Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   48(AX)(CX*2), Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  64(R9)(CX*2)
+	PREFETCHT0  64(R8)(CX*2)
 	VCVTPH2PS   64(AX)(CX*2), Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   80(AX)(CX*2), Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   96(AX)(CX*2), Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   112(AX)(CX*2), Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  128(R9)(CX*2)
+	PREFETCHT0  128(R8)(CX*2)
 	VCVTPH2PS   128(AX)(CX*2), Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   144(AX)(CX*2), Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   160(AX)(CX*2), Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   176(AX)(CX*2), Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  192(R9)(CX*2)
+	PREFETCHT0  192(R8)(CX*2)
 	VCVTPH2PS   192(AX)(CX*2), Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   208(AX)(CX*2), Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   224(AX)(CX*2), Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   240(AX)(CX*2), Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  256(R9)(CX*2)
+	PREFETCHT0  256(R8)(CX*2)
 	VCVTPH2PS   256(AX)(CX*2), Y8
-	VMOVUPS     512(SI)(R8*1), Y9
+	VMOVUPS     512(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   272(AX)(CX*2), Y8
-	VMOVUPS     544(SI)(R8*1), Y9
+	VMOVUPS     544(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   288(AX)(CX*2), Y8
-	VMOVUPS     576(SI)(R8*1), Y9
+	VMOVUPS     576(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   304(AX)(CX*2), Y8
-	VMOVUPS     608(SI)(R8*1), Y9
+	VMOVUPS     608(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  320(R9)(CX*2)
+	PREFETCHT0  320(R8)(CX*2)
 	VCVTPH2PS   320(AX)(CX*2), Y8
-	VMOVUPS     640(SI)(R8*1), Y9
+	VMOVUPS     640(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   336(AX)(CX*2), Y8
-	VMOVUPS     672(SI)(R8*1), Y9
+	VMOVUPS     672(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   352(AX)(CX*2), Y8
-	VMOVUPS     704(SI)(R8*1), Y9
+	VMOVUPS     704(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   368(AX)(CX*2), Y8
-	VMOVUPS     736(SI)(R8*1), Y9
+	VMOVUPS     736(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  384(R9)(CX*2)
+	PREFETCHT0  384(R8)(CX*2)
 	VCVTPH2PS   384(AX)(CX*2), Y8
-	VMOVUPS     768(SI)(R8*1), Y9
+	VMOVUPS     768(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   400(AX)(CX*2), Y8
-	VMOVUPS     800(SI)(R8*1), Y9
+	VMOVUPS     800(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   416(AX)(CX*2), Y8
-	VMOVUPS     832(SI)(R8*1), Y9
+	VMOVUPS     832(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   432(AX)(CX*2), Y8
-	VMOVUPS     864(SI)(R8*1), Y9
+	VMOVUPS     864(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  448(R9)(CX*2)
+	PREFETCHT0  448(R8)(CX*2)
 	VCVTPH2PS   448(AX)(CX*2), Y8
-	VMOVUPS     896(SI)(R8*1), Y9
+	VMOVUPS     896(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   464(AX)(CX*2), Y8
-	VMOVUPS     928(SI)(R8*1), Y9
+	VMOVUPS     928(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   480(AX)(CX*2), Y8
-	VMOVUPS     960(SI)(R8*1), Y9
+	VMOVUPS     960(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   496(AX)(CX*2), Y8
-	VMOVUPS     992(SI)(R8*1), Y9
+	VMOVUPS     992(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  (R9)(DX*1)
+	PREFETCHT0  (R8)(DX*1)
 	VCVTPH2PS   (AX)(DX*1), Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   16(AX)(DX*1), Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VCVTPH2PS   32(AX)(DX*1), Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   48(AX)(DX*1), Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  64(R9)(DX*1)
+	PREFETCHT0  64(R8)(DX*1)
 	VCVTPH2PS   64(AX)(DX*1), Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   80(AX)(DX*1), Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VCVTPH2PS   96(AX)(DX*1), Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   112(AX)(DX*1), Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  128(R9)(DX*1)
+	PREFETCHT0  128(R8)(DX*1)
 	VCVTPH2PS   128(AX)(DX*1), Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   144(AX)(DX*1), Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VCVTPH2PS   160(AX)(DX*1), Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   176(AX)(DX*1), Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  192(R9)(DX*1)
+	PREFETCHT0  192(R8)(DX*1)
 	VCVTPH2PS   192(AX)(DX*1), Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   208(AX)(DX*1), Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VCVTPH2PS   224(AX)(DX*1), Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   240(AX)(DX*1), Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  256(R9)(DX*1)
+	PREFETCHT0  256(R8)(DX*1)
 	VCVTPH2PS   256(AX)(DX*1), Y8
-	VMOVUPS     512(SI)(R8*1), Y9
+	VMOVUPS     512(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   272(AX)(DX*1), Y8
-	VMOVUPS     544(SI)(R8*1), Y9
+	VMOVUPS     544(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VCVTPH2PS   288(AX)(DX*1), Y8
-	VMOVUPS     576(SI)(R8*1), Y9
+	VMOVUPS     576(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   304(AX)(DX*1), Y8
-	VMOVUPS     608(SI)(R8*1), Y9
+	VMOVUPS     608(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  320(R9)(DX*1)
+	PREFETCHT0  320(R8)(DX*1)
 	VCVTPH2PS   320(AX)(DX*1), Y8
-	VMOVUPS     640(SI)(R8*1), Y9
+	VMOVUPS     640(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   336(AX)(DX*1), Y8
-	VMOVUPS     672(SI)(R8*1), Y9
+	VMOVUPS     672(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VCVTPH2PS   352(AX)(DX*1), Y8
-	VMOVUPS     704(SI)(R8*1), Y9
+	VMOVUPS     704(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   368(AX)(DX*1), Y8
-	VMOVUPS     736(SI)(R8*1), Y9
+	VMOVUPS     736(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  384(R9)(DX*1)
+	PREFETCHT0  384(R8)(DX*1)
 	VCVTPH2PS   384(AX)(DX*1), Y8
-	VMOVUPS     768(SI)(R8*1), Y9
+	VMOVUPS     768(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   400(AX)(DX*1), Y8
-	VMOVUPS     800(SI)(R8*1), Y9
+	VMOVUPS     800(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VCVTPH2PS   416(AX)(DX*1), Y8
-	VMOVUPS     832(SI)(R8*1), Y9
+	VMOVUPS     832(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   432(AX)(DX*1), Y8
-	VMOVUPS     864(SI)(R8*1), Y9
+	VMOVUPS     864(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  448(R9)(DX*1)
+	PREFETCHT0  448(R8)(DX*1)
 	VCVTPH2PS   448(AX)(DX*1), Y8
-	VMOVUPS     896(SI)(R8*1), Y9
+	VMOVUPS     896(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   464(AX)(DX*1), Y8
-	VMOVUPS     928(SI)(R8*1), Y9
+	VMOVUPS     928(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VCVTPH2PS   480(AX)(DX*1), Y8
-	VMOVUPS     960(SI)(R8*1), Y9
+	VMOVUPS     960(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VCVTPH2PS   496(AX)(DX*1), Y8
-	VMOVUPS     992(SI)(R8*1), Y9
+	VMOVUPS     992(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	ADDQ        $0x00000200, R9
+	ADDQ        $0x00000200, R8
 	ADDQ        $0x00000200, AX
-	ADDQ        $0x00000400, R8
-	SUBQ        $0x00000010, BX
+	ADDQ        $0x00000400, DI
+	SUBQ        $0x00000010, SI
 	JGE         burst
 
 burstdone:
-	ADDQ $0x00000010, BX
-	SUBQ $0x00000002, BX
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000002, SI
 	JL   linedone
 
 line:
-	PREFETCHT0  (R9)
-	PREFETCHT0  (R9)(CX*1)
-	PREFETCHT0  (R9)(CX*2)
-	PREFETCHT0  (R9)(DX*1)
+	PREFETCHT0  (R8)
+	PREFETCHT0  (R8)(CX*1)
+	PREFETCHT0  (R8)(CX*2)
+	PREFETCHT0  (R8)(DX*1)
 	VCVTPH2PS   (AX), Y8
 	VCVTPH2PS   (AX)(CX*1), Y9
 	VCVTPH2PS   (AX)(CX*2), Y10
 	VCVTPH2PS   (AX)(DX*1), Y11
-	VMOVUPS     (SI)(R8*1), Y12
+	VMOVUPS     (BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y2
 	VFMADD231PS Y12, Y10, Y4
@@ -44464,7 +45902,7 @@ line:
 	VCVTPH2PS   16(AX)(CX*1), Y9
 	VCVTPH2PS   16(AX)(CX*2), Y10
 	VCVTPH2PS   16(AX)(DX*1), Y11
-	VMOVUPS     32(SI)(R8*1), Y12
+	VMOVUPS     32(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y1
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
@@ -44473,7 +45911,7 @@ line:
 	VCVTPH2PS   32(AX)(CX*1), Y9
 	VCVTPH2PS   32(AX)(CX*2), Y10
 	VCVTPH2PS   32(AX)(DX*1), Y11
-	VMOVUPS     64(SI)(R8*1), Y12
+	VMOVUPS     64(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y2
 	VFMADD231PS Y12, Y10, Y4
@@ -44482,26 +45920,26 @@ line:
 	VCVTPH2PS   48(AX)(CX*1), Y9
 	VCVTPH2PS   48(AX)(CX*2), Y10
 	VCVTPH2PS   48(AX)(DX*1), Y11
-	VMOVUPS     96(SI)(R8*1), Y12
+	VMOVUPS     96(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y1
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000040, R9
+	ADDQ        $0x00000040, R8
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000002, BX
+	ADDQ        $0x00000080, DI
+	SUBQ        $0x00000002, SI
 	JGE         line
 
 linedone:
-	ADDQ        $0x00000002, BX
-	TESTQ       BX, BX
+	ADDQ        $0x00000002, SI
+	TESTQ       SI, SI
 	JZ          end
 	VCVTPH2PS   (AX), Y8
 	VCVTPH2PS   (AX)(CX*1), Y9
 	VCVTPH2PS   (AX)(CX*2), Y10
 	VCVTPH2PS   (AX)(DX*1), Y11
-	VMOVUPS     (SI)(R8*1), Y12
+	VMOVUPS     (BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y2
 	VFMADD231PS Y12, Y10, Y4
@@ -44510,21 +45948,233 @@ linedone:
 	VCVTPH2PS   16(AX)(CX*1), Y9
 	VCVTPH2PS   16(AX)(CX*2), Y10
 	VCVTPH2PS   16(AX)(DX*1), Y11
-	VMOVUPS     32(SI)(R8*1), Y12
+	VMOVUPS     32(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y1
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
 
 end:
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
+	MOVQ    partialAt_base+104(FP), AX
+	MOVQ    (AX), AX
+	SHLQ    $0x06, AX
+	ADDQ    partial_base+80(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	VMOVUPS Y6, 192(AX)
+	VMOVUPS Y7, 224(AX)
+	VZEROUPPER
+	RET
+
+// func avx2F161x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, F16C, FMA3
+TEXT ·avx2F161x6(SB), NOSPLIT, $0-144
+	MOVQ    stride+24(FP), AX
+	LEAQ    (AX)(AX*2), AX
+	MOVQ    w_base+0(FP), AX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    16(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y2
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    24(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y3
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    32(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y4
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    40(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y5
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    8(DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    16(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    24(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    32(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    xAt_base+56(FP), R8
+	MOVQ    40(R8), R8
+	ADDQ    x_base+32(FP), R8
+	MOVQ    steps+128(FP), R9
+	XORQ    R10, R10
+
+loop0_0:
+	VCVTPH2PS   (AX), Y6
+	VMOVUPS     (CX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y0
+	VMOVUPS     (DX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y1
+	VMOVUPS     (BX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y2
+	VMOVUPS     (SI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     (DI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     (R8)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R10
+	DECQ        R9
+	JNZ         loop0_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y5, (AX)
+	MOVQ        w_base+0(FP), AX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        16(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y2
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        24(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y3
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        32(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y4
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        40(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y5
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        8(DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        16(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        24(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        32(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        40(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        steps+128(FP), R9
+	XORQ        R10, R10
+
+loop1_0:
+	VCVTPH2PS   16(AX), Y6
+	VMOVUPS     32(CX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y0
+	VMOVUPS     32(DX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y1
+	VMOVUPS     32(BX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y2
+	VMOVUPS     32(SI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     32(DI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     32(R8)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R10
+	DECQ        R9
+	JNZ         loop1_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y5, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -44534,105 +46184,145 @@ TEXT ·avx2F161x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    16(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y2
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    24(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y3
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
 	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), BX
-	ADDQ    CX, BX
-	MOVQ    8(DX), SI
-	ADDQ    CX, SI
-	MOVQ    16(DX), DI
-	ADDQ    CX, DI
-	MOVQ    24(DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), R8
-	MOVQ    (R8), R9
-	SHLQ    $0x06, R9
-	ADDQ    CX, R9
-	MOVQ    8(R8), R10
-	SHLQ    $0x06, R10
-	ADDQ    CX, R10
-	MOVQ    16(R8), R11
-	SHLQ    $0x06, R11
-	ADDQ    CX, R11
-	MOVQ    24(R8), R8
-	SHLQ    $0x06, R8
-	ADDQ    CX, R8
-	VMOVUPS (R9), Y0
-	VMOVUPS (R10), Y1
-	VMOVUPS (R11), Y2
-	VMOVUPS (R8), Y3
-	MOVQ    steps+128(FP), CX
-	XORQ    R12, R12
+	MOVQ    8(DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    16(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    24(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    steps+128(FP), DI
+	XORQ    R8, R8
 
 loop0_0:
 	VCVTPH2PS   (AX), Y4
-	VMOVUPS     (BX)(R12*1), Y5
+	VMOVUPS     (CX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     (SI)(R12*1), Y5
+	VMOVUPS     (DX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     (DI)(R12*1), Y5
+	VMOVUPS     (BX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     (DX)(R12*1), Y5
+	VMOVUPS     (SI)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R12
-	DECQ        CX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R9)
-	VMOVUPS     Y1, (R10)
-	VMOVUPS     Y2, (R11)
-	VMOVUPS     Y3, (R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, (AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        16(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y2
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        24(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y3
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
 	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), BX
-	ADDQ        CX, BX
-	MOVQ        8(DX), SI
-	ADDQ        CX, SI
-	MOVQ        16(DX), DI
-	ADDQ        CX, DI
-	MOVQ        24(DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), R8
-	MOVQ        (R8), R9
-	SHLQ        $0x06, R9
-	ADDQ        CX, R9
-	MOVQ        8(R8), R10
-	SHLQ        $0x06, R10
-	ADDQ        CX, R10
-	MOVQ        16(R8), R11
-	SHLQ        $0x06, R11
-	ADDQ        CX, R11
-	MOVQ        24(R8), R8
-	SHLQ        $0x06, R8
-	ADDQ        CX, R8
-	VMOVUPS     32(R9), Y0
-	VMOVUPS     32(R10), Y1
-	VMOVUPS     32(R11), Y2
-	VMOVUPS     32(R8), Y3
-	MOVQ        steps+128(FP), CX
-	XORQ        R12, R12
+	MOVQ        8(DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        16(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        24(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        steps+128(FP), DI
+	XORQ        R8, R8
 
 loop1_0:
 	VCVTPH2PS   16(AX), Y4
-	VMOVUPS     32(BX)(R12*1), Y5
+	VMOVUPS     32(CX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     32(SI)(R12*1), Y5
+	VMOVUPS     32(DX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     32(DI)(R12*1), Y5
+	VMOVUPS     32(BX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     32(DX)(R12*1), Y5
+	VMOVUPS     32(SI)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R12
-	DECQ        CX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R9)
-	VMOVUPS     Y1, 32(R10)
-	VMOVUPS     Y2, 32(R11)
-	VMOVUPS     Y3, 32(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -44642,69 +46332,85 @@ TEXT ·avx2F161x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
 	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), BX
-	ADDQ    CX, BX
 	MOVQ    8(DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), SI
-	MOVQ    (SI), DI
-	SHLQ    $0x06, DI
-	ADDQ    CX, DI
-	MOVQ    8(SI), SI
-	SHLQ    $0x06, SI
-	ADDQ    CX, SI
-	VMOVUPS (DI), Y0
-	VMOVUPS (SI), Y1
-	MOVQ    steps+128(FP), CX
-	XORQ    R8, R8
+	ADDQ    x_base+32(FP), DX
+	MOVQ    steps+128(FP), BX
+	XORQ    SI, SI
 
 loop0_0:
 	VCVTPH2PS   (AX), Y2
-	VMOVUPS     (BX)(R8*1), Y3
+	VMOVUPS     (CX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     (DX)(R8*1), Y3
+	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        CX
+	ADDQ        $0x00000040, SI
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (DI)
-	VMOVUPS     Y1, (SI)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
 	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), BX
-	ADDQ        CX, BX
 	MOVQ        8(DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), SI
-	MOVQ        (SI), DI
-	SHLQ        $0x06, DI
-	ADDQ        CX, DI
-	MOVQ        8(SI), SI
-	SHLQ        $0x06, SI
-	ADDQ        CX, SI
-	VMOVUPS     32(DI), Y0
-	VMOVUPS     32(SI), Y1
-	MOVQ        steps+128(FP), CX
-	XORQ        R8, R8
+	ADDQ        x_base+32(FP), DX
+	MOVQ        steps+128(FP), BX
+	XORQ        SI, SI
 
 loop1_0:
 	VCVTPH2PS   16(AX), Y2
-	VMOVUPS     32(BX)(R8*1), Y3
+	VMOVUPS     32(CX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     32(DX)(R8*1), Y3
+	VMOVUPS     32(DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        CX
+	ADDQ        $0x00000040, SI
+	DECQ        BX
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(DI)
-	VMOVUPS     Y1, 32(SI)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -44714,174 +46420,670 @@ TEXT ·avx2F161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
-	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), BX
-	MOVQ    (BX), BX
-	SHLQ    $0x06, BX
-	ADDQ    CX, BX
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
-	MOVQ    ahead+136(FP), DI
-	ADDQ    AX, DI
-	SUBQ    $0x00000010, CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
+	MOVQ    steps+128(FP), DX
+	XORQ    BX, BX
+	MOVQ    ahead+136(FP), SI
+	ADDQ    AX, SI
+	SUBQ    $0x00000010, DX
 	JL      burstdone
 
 burst:
-	PREFETCHT0  (DI)
+	PREFETCHT0  (SI)
 	VCVTPH2PS   (AX), Y2
-	VMOVUPS     (DX)(SI*1), Y3
+	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   16(AX), Y2
-	VMOVUPS     32(DX)(SI*1), Y3
+	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   32(AX), Y2
-	VMOVUPS     64(DX)(SI*1), Y3
+	VMOVUPS     64(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   48(AX), Y2
-	VMOVUPS     96(DX)(SI*1), Y3
+	VMOVUPS     96(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  64(DI)
+	PREFETCHT0  64(SI)
 	VCVTPH2PS   64(AX), Y2
-	VMOVUPS     128(DX)(SI*1), Y3
+	VMOVUPS     128(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   80(AX), Y2
-	VMOVUPS     160(DX)(SI*1), Y3
+	VMOVUPS     160(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   96(AX), Y2
-	VMOVUPS     192(DX)(SI*1), Y3
+	VMOVUPS     192(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   112(AX), Y2
-	VMOVUPS     224(DX)(SI*1), Y3
+	VMOVUPS     224(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  128(DI)
+	PREFETCHT0  128(SI)
 	VCVTPH2PS   128(AX), Y2
-	VMOVUPS     256(DX)(SI*1), Y3
+	VMOVUPS     256(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   144(AX), Y2
-	VMOVUPS     288(DX)(SI*1), Y3
+	VMOVUPS     288(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   160(AX), Y2
-	VMOVUPS     320(DX)(SI*1), Y3
+	VMOVUPS     320(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   176(AX), Y2
-	VMOVUPS     352(DX)(SI*1), Y3
+	VMOVUPS     352(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  192(DI)
+	PREFETCHT0  192(SI)
 	VCVTPH2PS   192(AX), Y2
-	VMOVUPS     384(DX)(SI*1), Y3
+	VMOVUPS     384(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   208(AX), Y2
-	VMOVUPS     416(DX)(SI*1), Y3
+	VMOVUPS     416(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   224(AX), Y2
-	VMOVUPS     448(DX)(SI*1), Y3
+	VMOVUPS     448(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   240(AX), Y2
-	VMOVUPS     480(DX)(SI*1), Y3
+	VMOVUPS     480(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  256(DI)
+	PREFETCHT0  256(SI)
 	VCVTPH2PS   256(AX), Y2
-	VMOVUPS     512(DX)(SI*1), Y3
+	VMOVUPS     512(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   272(AX), Y2
-	VMOVUPS     544(DX)(SI*1), Y3
+	VMOVUPS     544(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   288(AX), Y2
-	VMOVUPS     576(DX)(SI*1), Y3
+	VMOVUPS     576(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   304(AX), Y2
-	VMOVUPS     608(DX)(SI*1), Y3
+	VMOVUPS     608(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  320(DI)
+	PREFETCHT0  320(SI)
 	VCVTPH2PS   320(AX), Y2
-	VMOVUPS     640(DX)(SI*1), Y3
+	VMOVUPS     640(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   336(AX), Y2
-	VMOVUPS     672(DX)(SI*1), Y3
+	VMOVUPS     672(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   352(AX), Y2
-	VMOVUPS     704(DX)(SI*1), Y3
+	VMOVUPS     704(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   368(AX), Y2
-	VMOVUPS     736(DX)(SI*1), Y3
+	VMOVUPS     736(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  384(DI)
+	PREFETCHT0  384(SI)
 	VCVTPH2PS   384(AX), Y2
-	VMOVUPS     768(DX)(SI*1), Y3
+	VMOVUPS     768(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   400(AX), Y2
-	VMOVUPS     800(DX)(SI*1), Y3
+	VMOVUPS     800(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   416(AX), Y2
-	VMOVUPS     832(DX)(SI*1), Y3
+	VMOVUPS     832(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   432(AX), Y2
-	VMOVUPS     864(DX)(SI*1), Y3
+	VMOVUPS     864(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  448(DI)
+	PREFETCHT0  448(SI)
 	VCVTPH2PS   448(AX), Y2
-	VMOVUPS     896(DX)(SI*1), Y3
+	VMOVUPS     896(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   464(AX), Y2
-	VMOVUPS     928(DX)(SI*1), Y3
+	VMOVUPS     928(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   480(AX), Y2
-	VMOVUPS     960(DX)(SI*1), Y3
+	VMOVUPS     960(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   496(AX), Y2
-	VMOVUPS     992(DX)(SI*1), Y3
+	VMOVUPS     992(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000200, DI
+	ADDQ        $0x00000200, SI
 	ADDQ        $0x00000200, AX
-	ADDQ        $0x00000400, SI
-	SUBQ        $0x00000010, CX
+	ADDQ        $0x00000400, BX
+	SUBQ        $0x00000010, DX
 	JGE         burst
 
 burstdone:
-	ADDQ $0x00000010, CX
-	SUBQ $0x00000002, CX
+	ADDQ $0x00000010, DX
+	SUBQ $0x00000002, DX
 	JL   linedone
 
 line:
-	PREFETCHT0  (DI)
+	PREFETCHT0  (SI)
 	VCVTPH2PS   (AX), Y2
-	VMOVUPS     (DX)(SI*1), Y3
+	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   16(AX), Y2
-	VMOVUPS     32(DX)(SI*1), Y3
+	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VCVTPH2PS   32(AX), Y2
-	VMOVUPS     64(DX)(SI*1), Y3
+	VMOVUPS     64(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   48(AX), Y2
-	VMOVUPS     96(DX)(SI*1), Y3
+	VMOVUPS     96(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, SI
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000080, SI
-	SUBQ        $0x00000002, CX
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000002, DX
 	JGE         line
 
 linedone:
-	ADDQ        $0x00000002, CX
-	TESTQ       CX, CX
+	ADDQ        $0x00000002, DX
+	TESTQ       DX, DX
 	JZ          end
 	VCVTPH2PS   (AX), Y2
-	VMOVUPS     (DX)(SI*1), Y3
+	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VCVTPH2PS   16(AX), Y2
-	VMOVUPS     32(DX)(SI*1), Y3
+	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 
 end:
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
+	MOVQ    partialAt_base+104(FP), AX
+	MOVQ    (AX), AX
+	SHLQ    $0x06, AX
+	ADDQ    partial_base+80(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func avx2BF164x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·avx2BF164x6(SB), NOSPLIT, $0-144
+	MOVQ    stride+24(FP), CX
+	LEAQ    (CX)(CX*2), AX
+	MOVQ    w_base+0(FP), AX
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    (DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y0
+	VMOVUPS 64(DX), Y1
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    8(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y2
+	VMOVUPS 64(DX), Y3
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    16(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y4
+	VMOVUPS 64(DX), Y5
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    24(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y6
+	VMOVUPS 64(DX), Y7
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    32(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y8
+	VMOVUPS 64(DX), Y9
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    40(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y10
+	VMOVUPS 64(DX), Y11
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    8(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    16(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    24(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    xAt_base+56(FP), R8
+	MOVQ    32(R8), R8
+	ADDQ    x_base+32(FP), R8
+	MOVQ    xAt_base+56(FP), R9
+	MOVQ    40(R9), R9
+	ADDQ    x_base+32(FP), R9
+	MOVQ    steps+128(FP), R10
+	XORQ    R11, R11
+
+loop0_0:
+	VPMOVZXWD   (AX), Y12
+	VPSLLD      $0x10, Y12, Y12
+	VPMOVZXWD   (AX)(CX*1), Y13
+	VPSLLD      $0x10, Y13, Y13
+	VMOVUPS     (DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     (BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     (SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     (DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     (R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     (R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop0_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     Y3, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, (AX)
+	VMOVUPS     Y7, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, (AX)
+	VMOVUPS     Y9, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, (AX)
+	VMOVUPS     Y11, 64(AX)
+	MOVQ        w_base+0(FP), AX
+	LEAQ        (AX)(CX*2), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y0
+	VMOVUPS     192(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y2
+	VMOVUPS     192(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y4
+	VMOVUPS     192(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y6
+	VMOVUPS     192(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y8
+	VMOVUPS     192(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y10
+	VMOVUPS     192(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop0_2:
+	VPMOVZXWD   (AX), Y12
+	VPSLLD      $0x10, Y12, Y12
+	VPMOVZXWD   (AX)(CX*1), Y13
+	VPSLLD      $0x10, Y13, Y13
+	VMOVUPS     (DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     (BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     (SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     (DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     (R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     (R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop0_2
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     Y1, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 128(AX)
+	VMOVUPS     Y5, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 128(AX)
+	VMOVUPS     Y9, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 128(AX)
+	VMOVUPS     Y11, 192(AX)
+	MOVQ        w_base+0(FP), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     96(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     96(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     96(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y6
+	VMOVUPS     96(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y8
+	VMOVUPS     96(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y10
+	VMOVUPS     96(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop1_0:
+	VPMOVZXWD   16(AX), Y12
+	VPSLLD      $0x10, Y12, Y12
+	VPMOVZXWD   16(AX)(CX*1), Y13
+	VPSLLD      $0x10, Y13, Y13
+	VMOVUPS     32(DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     32(BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     32(SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     32(DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     32(R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     32(R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop1_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     Y3, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     Y7, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 32(AX)
+	VMOVUPS     Y9, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 32(AX)
+	VMOVUPS     Y11, 96(AX)
+	MOVQ        w_base+0(FP), AX
+	LEAQ        (AX)(CX*2), AX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y0
+	VMOVUPS     224(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y2
+	VMOVUPS     224(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y4
+	VMOVUPS     224(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y6
+	VMOVUPS     224(DX), Y7
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        32(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y8
+	VMOVUPS     224(DX), Y9
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        40(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y10
+	VMOVUPS     224(DX), Y11
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        32(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        xAt_base+56(FP), R9
+	MOVQ        40(R9), R9
+	ADDQ        x_base+32(FP), R9
+	MOVQ        steps+128(FP), R10
+	XORQ        R11, R11
+
+loop1_2:
+	VPMOVZXWD   16(AX), Y12
+	VPSLLD      $0x10, Y12, Y12
+	VPMOVZXWD   16(AX)(CX*1), Y13
+	VPSLLD      $0x10, Y13, Y13
+	VMOVUPS     32(DX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     32(BX)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VFMADD231PS Y14, Y13, Y3
+	VMOVUPS     32(SI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     32(DI)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VFMADD231PS Y14, Y13, Y7
+	VMOVUPS     32(R8)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     32(R9)(R11*1), Y14
+	VFMADD231PS Y14, Y12, Y10
+	VFMADD231PS Y14, Y13, Y11
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R11
+	DECQ        R10
+	JNZ         loop1_2
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     Y1, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 160(AX)
+	VMOVUPS     Y5, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y8, 160(AX)
+	VMOVUPS     Y9, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y10, 160(AX)
+	VMOVUPS     Y11, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -44891,267 +47093,347 @@ TEXT ·avx2BF164x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), DX
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    (DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y0
+	VMOVUPS 64(DX), Y1
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    8(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y2
+	VMOVUPS 64(DX), Y3
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    16(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y4
+	VMOVUPS 64(DX), Y5
+	MOVQ    partialAt_base+104(FP), DX
+	MOVQ    24(DX), DX
+	SHLQ    $0x06, DX
+	ADDQ    partial_base+80(FP), DX
+	VMOVUPS (DX), Y6
+	VMOVUPS 64(DX), Y7
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    (DX), DX
+	ADDQ    x_base+32(FP), DX
 	MOVQ    xAt_base+56(FP), BX
-	MOVQ    (BX), SI
-	ADDQ    DX, SI
-	MOVQ    8(BX), DI
-	ADDQ    DX, DI
-	MOVQ    16(BX), R8
-	ADDQ    DX, R8
-	MOVQ    24(BX), BX
-	ADDQ    DX, BX
-	MOVQ    partial_base+80(FP), DX
-	MOVQ    partialAt_base+104(FP), R9
-	MOVQ    (R9), R10
-	SHLQ    $0x06, R10
-	ADDQ    DX, R10
-	MOVQ    8(R9), R11
-	SHLQ    $0x06, R11
-	ADDQ    DX, R11
-	MOVQ    16(R9), R12
-	SHLQ    $0x06, R12
-	ADDQ    DX, R12
-	MOVQ    24(R9), R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	VMOVUPS (R10), Y0
-	VMOVUPS 64(R10), Y1
-	VMOVUPS (R11), Y2
-	VMOVUPS 64(R11), Y3
-	VMOVUPS (R12), Y4
-	VMOVUPS 64(R12), Y5
-	VMOVUPS (R9), Y6
-	VMOVUPS 64(R9), Y7
-	MOVQ    steps+128(FP), DX
-	XORQ    R13, R13
+	MOVQ    8(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    16(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    24(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    steps+128(FP), R8
+	XORQ    R9, R9
 
 loop0_0:
 	VPMOVZXWD   (AX), Y8
 	VPSLLD      $0x10, Y8, Y8
 	VPMOVZXWD   (AX)(CX*1), Y9
 	VPSLLD      $0x10, Y9, Y9
-	VMOVUPS     (SI)(R13*1), Y10
+	VMOVUPS     (DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (DI)(R13*1), Y10
+	VMOVUPS     (BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R8)(R13*1), Y10
+	VMOVUPS     (SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (BX)(R13*1), Y10
+	VMOVUPS     (DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 64(R10)
-	VMOVUPS     Y2, (R11)
-	VMOVUPS     Y3, 64(R11)
-	VMOVUPS     Y4, (R12)
-	VMOVUPS     Y5, 64(R12)
-	VMOVUPS     Y6, (R9)
-	VMOVUPS     Y7, 64(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     Y3, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, (AX)
+	VMOVUPS     Y7, 64(AX)
 	MOVQ        w_base+0(FP), AX
 	LEAQ        (AX)(CX*2), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y0
+	VMOVUPS     192(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y2
+	VMOVUPS     192(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y4
+	VMOVUPS     192(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     128(DX), Y6
+	VMOVUPS     192(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     128(R10), Y0
-	VMOVUPS     192(R10), Y1
-	VMOVUPS     128(R11), Y2
-	VMOVUPS     192(R11), Y3
-	VMOVUPS     128(R12), Y4
-	VMOVUPS     192(R12), Y5
-	VMOVUPS     128(R9), Y6
-	VMOVUPS     192(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop0_2:
 	VPMOVZXWD   (AX), Y8
 	VPSLLD      $0x10, Y8, Y8
 	VPMOVZXWD   (AX)(CX*1), Y9
 	VPSLLD      $0x10, Y9, Y9
-	VMOVUPS     (SI)(R13*1), Y10
+	VMOVUPS     (DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (DI)(R13*1), Y10
+	VMOVUPS     (BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R8)(R13*1), Y10
+	VMOVUPS     (SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (BX)(R13*1), Y10
+	VMOVUPS     (DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop0_2
-	VMOVUPS     Y0, 128(R10)
-	VMOVUPS     Y1, 192(R10)
-	VMOVUPS     Y2, 128(R11)
-	VMOVUPS     Y3, 192(R11)
-	VMOVUPS     Y4, 128(R12)
-	VMOVUPS     Y5, 192(R12)
-	VMOVUPS     Y6, 128(R9)
-	VMOVUPS     Y7, 192(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     Y1, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 128(AX)
+	VMOVUPS     Y5, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     96(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     96(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     96(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     32(DX), Y6
+	VMOVUPS     96(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     32(R10), Y0
-	VMOVUPS     96(R10), Y1
-	VMOVUPS     32(R11), Y2
-	VMOVUPS     96(R11), Y3
-	VMOVUPS     32(R12), Y4
-	VMOVUPS     96(R12), Y5
-	VMOVUPS     32(R9), Y6
-	VMOVUPS     96(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_0:
 	VPMOVZXWD   16(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
 	VPMOVZXWD   16(AX)(CX*1), Y9
 	VPSLLD      $0x10, Y9, Y9
-	VMOVUPS     32(SI)(R13*1), Y10
+	VMOVUPS     32(DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     32(DI)(R13*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     32(R8)(R13*1), Y10
+	VMOVUPS     32(SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(BX)(R13*1), Y10
+	VMOVUPS     32(DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R10)
-	VMOVUPS     Y1, 96(R10)
-	VMOVUPS     Y2, 32(R11)
-	VMOVUPS     Y3, 96(R11)
-	VMOVUPS     Y4, 32(R12)
-	VMOVUPS     Y5, 96(R12)
-	VMOVUPS     Y6, 32(R9)
-	VMOVUPS     Y7, 96(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     Y3, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     Y7, 96(AX)
 	MOVQ        w_base+0(FP), AX
 	LEAQ        (AX)(CX*2), AX
-	MOVQ        x_base+32(FP), DX
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        (DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y0
+	VMOVUPS     224(DX), Y1
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        8(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y2
+	VMOVUPS     224(DX), Y3
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        16(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y4
+	VMOVUPS     224(DX), Y5
+	MOVQ        partialAt_base+104(FP), DX
+	MOVQ        24(DX), DX
+	SHLQ        $0x06, DX
+	ADDQ        partial_base+80(FP), DX
+	VMOVUPS     160(DX), Y6
+	VMOVUPS     224(DX), Y7
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        (DX), DX
+	ADDQ        x_base+32(FP), DX
 	MOVQ        xAt_base+56(FP), BX
-	MOVQ        (BX), SI
-	ADDQ        DX, SI
-	MOVQ        8(BX), DI
-	ADDQ        DX, DI
-	MOVQ        16(BX), R8
-	ADDQ        DX, R8
-	MOVQ        24(BX), BX
-	ADDQ        DX, BX
-	MOVQ        partial_base+80(FP), DX
-	MOVQ        partialAt_base+104(FP), R9
-	MOVQ        (R9), R10
-	SHLQ        $0x06, R10
-	ADDQ        DX, R10
-	MOVQ        8(R9), R11
-	SHLQ        $0x06, R11
-	ADDQ        DX, R11
-	MOVQ        16(R9), R12
-	SHLQ        $0x06, R12
-	ADDQ        DX, R12
-	MOVQ        24(R9), R9
-	SHLQ        $0x06, R9
-	ADDQ        DX, R9
-	VMOVUPS     160(R10), Y0
-	VMOVUPS     224(R10), Y1
-	VMOVUPS     160(R11), Y2
-	VMOVUPS     224(R11), Y3
-	VMOVUPS     160(R12), Y4
-	VMOVUPS     224(R12), Y5
-	VMOVUPS     160(R9), Y6
-	VMOVUPS     224(R9), Y7
-	MOVQ        steps+128(FP), DX
-	XORQ        R13, R13
+	MOVQ        8(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        16(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        24(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        steps+128(FP), R8
+	XORQ        R9, R9
 
 loop1_2:
 	VPMOVZXWD   16(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
 	VPMOVZXWD   16(AX)(CX*1), Y9
 	VPSLLD      $0x10, Y9, Y9
-	VMOVUPS     32(SI)(R13*1), Y10
+	VMOVUPS     32(DX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     32(DI)(R13*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     32(R8)(R13*1), Y10
+	VMOVUPS     32(SI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(BX)(R13*1), Y10
+	VMOVUPS     32(DI)(R9*1), Y10
 	VFMADD231PS Y10, Y8, Y6
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R13
-	DECQ        DX
+	ADDQ        $0x00000040, R9
+	DECQ        R8
 	JNZ         loop1_2
-	VMOVUPS     Y0, 160(R10)
-	VMOVUPS     Y1, 224(R10)
-	VMOVUPS     Y2, 160(R11)
-	VMOVUPS     Y3, 224(R11)
-	VMOVUPS     Y4, 160(R12)
-	VMOVUPS     Y5, 224(R12)
-	VMOVUPS     Y6, 160(R9)
-	VMOVUPS     Y7, 224(R9)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     Y1, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 160(AX)
+	VMOVUPS     Y5, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -45161,30 +47443,30 @@ TEXT ·avx2BF164x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), BX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 64(BX), Y1
+	VMOVUPS 128(BX), Y2
+	VMOVUPS 192(BX), Y3
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    8(BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y4
+	VMOVUPS 64(BX), Y5
+	VMOVUPS 128(BX), Y6
+	VMOVUPS 192(BX), Y7
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    (BX), BX
+	ADDQ    x_base+32(FP), BX
 	MOVQ    xAt_base+56(FP), SI
-	MOVQ    (SI), DI
-	ADDQ    BX, DI
 	MOVQ    8(SI), SI
-	ADDQ    BX, SI
-	MOVQ    partial_base+80(FP), BX
-	MOVQ    partialAt_base+104(FP), R8
-	MOVQ    (R8), R9
-	SHLQ    $0x06, R9
-	ADDQ    BX, R9
-	MOVQ    8(R8), R8
-	SHLQ    $0x06, R8
-	ADDQ    BX, R8
-	VMOVUPS (R9), Y0
-	VMOVUPS 64(R9), Y1
-	VMOVUPS 128(R9), Y2
-	VMOVUPS 192(R9), Y3
-	VMOVUPS (R8), Y4
-	VMOVUPS 64(R8), Y5
-	VMOVUPS 128(R8), Y6
-	VMOVUPS 192(R8), Y7
-	MOVQ    steps+128(FP), BX
-	XORQ    R10, R10
+	ADDQ    x_base+32(FP), SI
+	MOVQ    steps+128(FP), DI
+	XORQ    R8, R8
 
 loop0_0:
 	VPMOVZXWD   (AX), Y8
@@ -45195,53 +47477,61 @@ loop0_0:
 	VPSLLD      $0x10, Y10, Y10
 	VPMOVZXWD   (AX)(DX*1), Y11
 	VPSLLD      $0x10, Y11, Y11
-	VMOVUPS     (DI)(R10*1), Y12
+	VMOVUPS     (BX)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y1
 	VFMADD231PS Y12, Y10, Y2
 	VFMADD231PS Y12, Y11, Y3
-	VMOVUPS     (SI)(R10*1), Y12
+	VMOVUPS     (SI)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y4
 	VFMADD231PS Y12, Y9, Y5
 	VFMADD231PS Y12, Y10, Y6
 	VFMADD231PS Y12, Y11, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R10
-	DECQ        BX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R9)
-	VMOVUPS     Y1, 64(R9)
-	VMOVUPS     Y2, 128(R9)
-	VMOVUPS     Y3, 192(R9)
-	VMOVUPS     Y4, (R8)
-	VMOVUPS     Y5, 64(R8)
-	VMOVUPS     Y6, 128(R8)
-	VMOVUPS     Y7, 192(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, 64(AX)
+	VMOVUPS     Y2, 128(AX)
+	VMOVUPS     Y3, 192(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y5, 64(AX)
+	VMOVUPS     Y6, 128(AX)
+	VMOVUPS     Y7, 192(AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), BX
+	MOVQ        partialAt_base+104(FP), BX
+	MOVQ        (BX), BX
+	SHLQ        $0x06, BX
+	ADDQ        partial_base+80(FP), BX
+	VMOVUPS     32(BX), Y0
+	VMOVUPS     96(BX), Y1
+	VMOVUPS     160(BX), Y2
+	VMOVUPS     224(BX), Y3
+	MOVQ        partialAt_base+104(FP), BX
+	MOVQ        8(BX), BX
+	SHLQ        $0x06, BX
+	ADDQ        partial_base+80(FP), BX
+	VMOVUPS     32(BX), Y4
+	VMOVUPS     96(BX), Y5
+	VMOVUPS     160(BX), Y6
+	VMOVUPS     224(BX), Y7
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        (BX), BX
+	ADDQ        x_base+32(FP), BX
 	MOVQ        xAt_base+56(FP), SI
-	MOVQ        (SI), DI
-	ADDQ        BX, DI
 	MOVQ        8(SI), SI
-	ADDQ        BX, SI
-	MOVQ        partial_base+80(FP), BX
-	MOVQ        partialAt_base+104(FP), R8
-	MOVQ        (R8), R9
-	SHLQ        $0x06, R9
-	ADDQ        BX, R9
-	MOVQ        8(R8), R8
-	SHLQ        $0x06, R8
-	ADDQ        BX, R8
-	VMOVUPS     32(R9), Y0
-	VMOVUPS     96(R9), Y1
-	VMOVUPS     160(R9), Y2
-	VMOVUPS     224(R9), Y3
-	VMOVUPS     32(R8), Y4
-	VMOVUPS     96(R8), Y5
-	VMOVUPS     160(R8), Y6
-	VMOVUPS     224(R8), Y7
-	MOVQ        steps+128(FP), BX
-	XORQ        R10, R10
+	ADDQ        x_base+32(FP), SI
+	MOVQ        steps+128(FP), DI
+	XORQ        R8, R8
 
 loop1_0:
 	VPMOVZXWD   16(AX), Y8
@@ -45252,28 +47542,36 @@ loop1_0:
 	VPSLLD      $0x10, Y10, Y10
 	VPMOVZXWD   16(AX)(DX*1), Y11
 	VPSLLD      $0x10, Y11, Y11
-	VMOVUPS     32(DI)(R10*1), Y12
+	VMOVUPS     32(BX)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y1
 	VFMADD231PS Y12, Y10, Y2
 	VFMADD231PS Y12, Y11, Y3
-	VMOVUPS     32(SI)(R10*1), Y12
+	VMOVUPS     32(SI)(R8*1), Y12
 	VFMADD231PS Y12, Y8, Y4
 	VFMADD231PS Y12, Y9, Y5
 	VFMADD231PS Y12, Y10, Y6
 	VFMADD231PS Y12, Y11, Y7
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R10
-	DECQ        BX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R9)
-	VMOVUPS     Y1, 96(R9)
-	VMOVUPS     Y2, 160(R9)
-	VMOVUPS     Y3, 224(R9)
-	VMOVUPS     Y4, 32(R8)
-	VMOVUPS     Y5, 96(R8)
-	VMOVUPS     Y6, 160(R8)
-	VMOVUPS     Y7, 224(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     Y1, 96(AX)
+	VMOVUPS     Y2, 160(AX)
+	VMOVUPS     Y3, 224(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 96(AX)
+	VMOVUPS     Y6, 160(AX)
+	VMOVUPS     Y7, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -45283,591 +47581,589 @@ TEXT ·avx2BF164x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), CX
 	LEAQ    (CX)(CX*2), DX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), BX
-	MOVQ    xAt_base+56(FP), SI
-	MOVQ    (SI), SI
-	ADDQ    BX, SI
-	MOVQ    partial_base+80(FP), BX
-	MOVQ    partialAt_base+104(FP), DI
-	MOVQ    (DI), DI
-	SHLQ    $0x06, DI
-	ADDQ    BX, DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	MOVQ    steps+128(FP), BX
-	XORQ    R8, R8
-	MOVQ    ahead+136(FP), R9
-	ADDQ    AX, R9
-	SUBQ    $0x00000010, BX
+	MOVQ    partialAt_base+104(FP), BX
+	MOVQ    (BX), BX
+	SHLQ    $0x06, BX
+	ADDQ    partial_base+80(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VMOVUPS 128(BX), Y4
+	VMOVUPS 160(BX), Y5
+	VMOVUPS 192(BX), Y6
+	VMOVUPS 224(BX), Y7
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    (BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    steps+128(FP), SI
+	XORQ    DI, DI
+	MOVQ    ahead+136(FP), R8
+	ADDQ    AX, R8
+	SUBQ    $0x00000010, SI
 	JL      burstdone
 
 burst:
-	PREFETCHT0  (R9)
+	PREFETCHT0  (R8)
 	VPMOVZXWD   (AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   16(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VPMOVZXWD   32(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   48(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  64(R9)
+	PREFETCHT0  64(R8)
 	VPMOVZXWD   64(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   80(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VPMOVZXWD   96(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   112(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  128(R9)
+	PREFETCHT0  128(R8)
 	VPMOVZXWD   128(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   144(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VPMOVZXWD   160(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   176(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  192(R9)
+	PREFETCHT0  192(R8)
 	VPMOVZXWD   192(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   208(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VPMOVZXWD   224(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   240(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  256(R9)
+	PREFETCHT0  256(R8)
 	VPMOVZXWD   256(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     512(SI)(R8*1), Y9
+	VMOVUPS     512(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   272(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     544(SI)(R8*1), Y9
+	VMOVUPS     544(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VPMOVZXWD   288(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     576(SI)(R8*1), Y9
+	VMOVUPS     576(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   304(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     608(SI)(R8*1), Y9
+	VMOVUPS     608(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  320(R9)
+	PREFETCHT0  320(R8)
 	VPMOVZXWD   320(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     640(SI)(R8*1), Y9
+	VMOVUPS     640(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   336(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     672(SI)(R8*1), Y9
+	VMOVUPS     672(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VPMOVZXWD   352(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     704(SI)(R8*1), Y9
+	VMOVUPS     704(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   368(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     736(SI)(R8*1), Y9
+	VMOVUPS     736(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  384(R9)
+	PREFETCHT0  384(R8)
 	VPMOVZXWD   384(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     768(SI)(R8*1), Y9
+	VMOVUPS     768(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   400(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     800(SI)(R8*1), Y9
+	VMOVUPS     800(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VPMOVZXWD   416(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     832(SI)(R8*1), Y9
+	VMOVUPS     832(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   432(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     864(SI)(R8*1), Y9
+	VMOVUPS     864(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  448(R9)
+	PREFETCHT0  448(R8)
 	VPMOVZXWD   448(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     896(SI)(R8*1), Y9
+	VMOVUPS     896(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   464(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     928(SI)(R8*1), Y9
+	VMOVUPS     928(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
 	VPMOVZXWD   480(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     960(SI)(R8*1), Y9
+	VMOVUPS     960(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y0
 	VPMOVZXWD   496(AX), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     992(SI)(R8*1), Y9
+	VMOVUPS     992(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y1
-	PREFETCHT0  (R9)(CX*1)
+	PREFETCHT0  (R8)(CX*1)
 	VPMOVZXWD   (AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   16(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VPMOVZXWD   32(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   48(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  64(R9)(CX*1)
+	PREFETCHT0  64(R8)(CX*1)
 	VPMOVZXWD   64(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   80(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VPMOVZXWD   96(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   112(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  128(R9)(CX*1)
+	PREFETCHT0  128(R8)(CX*1)
 	VPMOVZXWD   128(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   144(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VPMOVZXWD   160(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   176(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  192(R9)(CX*1)
+	PREFETCHT0  192(R8)(CX*1)
 	VPMOVZXWD   192(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   208(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VPMOVZXWD   224(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   240(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  256(R9)(CX*1)
+	PREFETCHT0  256(R8)(CX*1)
 	VPMOVZXWD   256(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     512(SI)(R8*1), Y9
+	VMOVUPS     512(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   272(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     544(SI)(R8*1), Y9
+	VMOVUPS     544(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VPMOVZXWD   288(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     576(SI)(R8*1), Y9
+	VMOVUPS     576(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   304(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     608(SI)(R8*1), Y9
+	VMOVUPS     608(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  320(R9)(CX*1)
+	PREFETCHT0  320(R8)(CX*1)
 	VPMOVZXWD   320(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     640(SI)(R8*1), Y9
+	VMOVUPS     640(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   336(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     672(SI)(R8*1), Y9
+	VMOVUPS     672(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VPMOVZXWD   352(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     704(SI)(R8*1), Y9
+	VMOVUPS     704(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   368(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     736(SI)(R8*1), Y9
+	VMOVUPS     736(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  384(R9)(CX*1)
+	PREFETCHT0  384(R8)(CX*1)
 	VPMOVZXWD   384(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     768(SI)(R8*1), Y9
+	VMOVUPS     768(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   400(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     800(SI)(R8*1), Y9
+	VMOVUPS     800(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VPMOVZXWD   416(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     832(SI)(R8*1), Y9
+	VMOVUPS     832(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   432(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     864(SI)(R8*1), Y9
+	VMOVUPS     864(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  448(R9)(CX*1)
+	PREFETCHT0  448(R8)(CX*1)
 	VPMOVZXWD   448(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     896(SI)(R8*1), Y9
+	VMOVUPS     896(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   464(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     928(SI)(R8*1), Y9
+	VMOVUPS     928(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
 	VPMOVZXWD   480(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     960(SI)(R8*1), Y9
+	VMOVUPS     960(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
 	VPMOVZXWD   496(AX)(CX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     992(SI)(R8*1), Y9
+	VMOVUPS     992(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	PREFETCHT0  (R9)(CX*2)
+	PREFETCHT0  (R8)(CX*2)
 	VPMOVZXWD   (AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   16(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   32(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   48(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  64(R9)(CX*2)
+	PREFETCHT0  64(R8)(CX*2)
 	VPMOVZXWD   64(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   80(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   96(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   112(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  128(R9)(CX*2)
+	PREFETCHT0  128(R8)(CX*2)
 	VPMOVZXWD   128(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   144(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   160(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   176(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  192(R9)(CX*2)
+	PREFETCHT0  192(R8)(CX*2)
 	VPMOVZXWD   192(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   208(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   224(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   240(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  256(R9)(CX*2)
+	PREFETCHT0  256(R8)(CX*2)
 	VPMOVZXWD   256(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     512(SI)(R8*1), Y9
+	VMOVUPS     512(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   272(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     544(SI)(R8*1), Y9
+	VMOVUPS     544(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   288(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     576(SI)(R8*1), Y9
+	VMOVUPS     576(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   304(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     608(SI)(R8*1), Y9
+	VMOVUPS     608(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  320(R9)(CX*2)
+	PREFETCHT0  320(R8)(CX*2)
 	VPMOVZXWD   320(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     640(SI)(R8*1), Y9
+	VMOVUPS     640(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   336(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     672(SI)(R8*1), Y9
+	VMOVUPS     672(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   352(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     704(SI)(R8*1), Y9
+	VMOVUPS     704(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   368(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     736(SI)(R8*1), Y9
+	VMOVUPS     736(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  384(R9)(CX*2)
+	PREFETCHT0  384(R8)(CX*2)
 	VPMOVZXWD   384(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     768(SI)(R8*1), Y9
+	VMOVUPS     768(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   400(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     800(SI)(R8*1), Y9
+	VMOVUPS     800(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   416(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     832(SI)(R8*1), Y9
+	VMOVUPS     832(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   432(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     864(SI)(R8*1), Y9
+	VMOVUPS     864(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  448(R9)(CX*2)
+	PREFETCHT0  448(R8)(CX*2)
 	VPMOVZXWD   448(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     896(SI)(R8*1), Y9
+	VMOVUPS     896(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   464(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     928(SI)(R8*1), Y9
+	VMOVUPS     928(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   480(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     960(SI)(R8*1), Y9
+	VMOVUPS     960(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   496(AX)(CX*2), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     992(SI)(R8*1), Y9
+	VMOVUPS     992(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y5
-	PREFETCHT0  (R9)(DX*1)
+	PREFETCHT0  (R8)(DX*1)
 	VPMOVZXWD   (AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     (SI)(R8*1), Y9
+	VMOVUPS     (BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   16(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     32(SI)(R8*1), Y9
+	VMOVUPS     32(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VPMOVZXWD   32(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     64(SI)(R8*1), Y9
+	VMOVUPS     64(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   48(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     96(SI)(R8*1), Y9
+	VMOVUPS     96(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  64(R9)(DX*1)
+	PREFETCHT0  64(R8)(DX*1)
 	VPMOVZXWD   64(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     128(SI)(R8*1), Y9
+	VMOVUPS     128(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   80(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     160(SI)(R8*1), Y9
+	VMOVUPS     160(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VPMOVZXWD   96(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     192(SI)(R8*1), Y9
+	VMOVUPS     192(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   112(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     224(SI)(R8*1), Y9
+	VMOVUPS     224(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  128(R9)(DX*1)
+	PREFETCHT0  128(R8)(DX*1)
 	VPMOVZXWD   128(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     256(SI)(R8*1), Y9
+	VMOVUPS     256(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   144(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     288(SI)(R8*1), Y9
+	VMOVUPS     288(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VPMOVZXWD   160(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     320(SI)(R8*1), Y9
+	VMOVUPS     320(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   176(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     352(SI)(R8*1), Y9
+	VMOVUPS     352(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  192(R9)(DX*1)
+	PREFETCHT0  192(R8)(DX*1)
 	VPMOVZXWD   192(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     384(SI)(R8*1), Y9
+	VMOVUPS     384(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   208(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     416(SI)(R8*1), Y9
+	VMOVUPS     416(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VPMOVZXWD   224(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     448(SI)(R8*1), Y9
+	VMOVUPS     448(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   240(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     480(SI)(R8*1), Y9
+	VMOVUPS     480(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  256(R9)(DX*1)
+	PREFETCHT0  256(R8)(DX*1)
 	VPMOVZXWD   256(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     512(SI)(R8*1), Y9
+	VMOVUPS     512(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   272(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     544(SI)(R8*1), Y9
+	VMOVUPS     544(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VPMOVZXWD   288(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     576(SI)(R8*1), Y9
+	VMOVUPS     576(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   304(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     608(SI)(R8*1), Y9
+	VMOVUPS     608(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  320(R9)(DX*1)
+	PREFETCHT0  320(R8)(DX*1)
 	VPMOVZXWD   320(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     640(SI)(R8*1), Y9
+	VMOVUPS     640(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   336(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     672(SI)(R8*1), Y9
+	VMOVUPS     672(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VPMOVZXWD   352(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     704(SI)(R8*1), Y9
+	VMOVUPS     704(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   368(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     736(SI)(R8*1), Y9
+	VMOVUPS     736(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  384(R9)(DX*1)
+	PREFETCHT0  384(R8)(DX*1)
 	VPMOVZXWD   384(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     768(SI)(R8*1), Y9
+	VMOVUPS     768(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   400(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     800(SI)(R8*1), Y9
+	VMOVUPS     800(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VPMOVZXWD   416(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     832(SI)(R8*1), Y9
+	VMOVUPS     832(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   432(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     864(SI)(R8*1), Y9
+	VMOVUPS     864(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	PREFETCHT0  448(R9)(DX*1)
+	PREFETCHT0  448(R8)(DX*1)
 	VPMOVZXWD   448(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     896(SI)(R8*1), Y9
+	VMOVUPS     896(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   464(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     928(SI)(R8*1), Y9
+	VMOVUPS     928(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
 	VPMOVZXWD   480(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     960(SI)(R8*1), Y9
+	VMOVUPS     960(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y6
 	VPMOVZXWD   496(AX)(DX*1), Y8
 	VPSLLD      $0x10, Y8, Y8
-	VMOVUPS     992(SI)(R8*1), Y9
+	VMOVUPS     992(BX)(DI*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	ADDQ        $0x00000200, R9
+	ADDQ        $0x00000200, R8
 	ADDQ        $0x00000200, AX
-	ADDQ        $0x00000400, R8
-	SUBQ        $0x00000010, BX
+	ADDQ        $0x00000400, DI
+	SUBQ        $0x00000010, SI
 	JGE         burst
 
 burstdone:
-	ADDQ $0x00000010, BX
-	SUBQ $0x00000002, BX
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000002, SI
 	JL   linedone
 
 line:
-	PREFETCHT0  (R9)
-	PREFETCHT0  (R9)(CX*1)
-	PREFETCHT0  (R9)(CX*2)
-	PREFETCHT0  (R9)(DX*1)
+	PREFETCHT0  (R8)
+	PREFETCHT0  (R8)(CX*1)
+	PREFETCHT0  (R8)(CX*2)
+	PREFETCHT0  (R8)(DX*1)
 	VPMOVZXWD   (AX), Y8
 	VPSLLD      $0x10, Y8, Y8
 	VPMOVZXWD   (AX)(CX*1), Y9
@@ -45876,7 +48172,7 @@ line:
 	VPSLLD      $0x10, Y10, Y10
 	VPMOVZXWD   (AX)(DX*1), Y11
 	VPSLLD      $0x10, Y11, Y11
-	VMOVUPS     (SI)(R8*1), Y12
+	VMOVUPS     (BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y2
 	VFMADD231PS Y12, Y10, Y4
@@ -45889,7 +48185,7 @@ line:
 	VPSLLD      $0x10, Y10, Y10
 	VPMOVZXWD   16(AX)(DX*1), Y11
 	VPSLLD      $0x10, Y11, Y11
-	VMOVUPS     32(SI)(R8*1), Y12
+	VMOVUPS     32(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y1
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
@@ -45902,7 +48198,7 @@ line:
 	VPSLLD      $0x10, Y10, Y10
 	VPMOVZXWD   32(AX)(DX*1), Y11
 	VPSLLD      $0x10, Y11, Y11
-	VMOVUPS     64(SI)(R8*1), Y12
+	VMOVUPS     64(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y2
 	VFMADD231PS Y12, Y10, Y4
@@ -45915,20 +48211,20 @@ line:
 	VPSLLD      $0x10, Y10, Y10
 	VPMOVZXWD   48(AX)(DX*1), Y11
 	VPSLLD      $0x10, Y11, Y11
-	VMOVUPS     96(SI)(R8*1), Y12
+	VMOVUPS     96(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y1
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000040, R9
+	ADDQ        $0x00000040, R8
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000002, BX
+	ADDQ        $0x00000080, DI
+	SUBQ        $0x00000002, SI
 	JGE         line
 
 linedone:
-	ADDQ        $0x00000002, BX
-	TESTQ       BX, BX
+	ADDQ        $0x00000002, SI
+	TESTQ       SI, SI
 	JZ          end
 	VPMOVZXWD   (AX), Y8
 	VPSLLD      $0x10, Y8, Y8
@@ -45938,7 +48234,7 @@ linedone:
 	VPSLLD      $0x10, Y10, Y10
 	VPMOVZXWD   (AX)(DX*1), Y11
 	VPSLLD      $0x10, Y11, Y11
-	VMOVUPS     (SI)(R8*1), Y12
+	VMOVUPS     (BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y0
 	VFMADD231PS Y12, Y9, Y2
 	VFMADD231PS Y12, Y10, Y4
@@ -45951,21 +48247,235 @@ linedone:
 	VPSLLD      $0x10, Y10, Y10
 	VPMOVZXWD   16(AX)(DX*1), Y11
 	VPSLLD      $0x10, Y11, Y11
-	VMOVUPS     32(SI)(R8*1), Y12
+	VMOVUPS     32(BX)(DI*1), Y12
 	VFMADD231PS Y12, Y8, Y1
 	VFMADD231PS Y12, Y9, Y3
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y7
 
 end:
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
+	MOVQ    partialAt_base+104(FP), AX
+	MOVQ    (AX), AX
+	SHLQ    $0x06, AX
+	ADDQ    partial_base+80(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	VMOVUPS Y6, 192(AX)
+	VMOVUPS Y7, 224(AX)
+	VZEROUPPER
+	RET
+
+// func avx2BF161x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·avx2BF161x6(SB), NOSPLIT, $0-144
+	MOVQ    stride+24(FP), AX
+	LEAQ    (AX)(AX*2), AX
+	MOVQ    w_base+0(FP), AX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    16(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y2
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    24(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y3
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    32(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y4
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    40(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y5
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
+	MOVQ    xAt_base+56(FP), DX
+	MOVQ    8(DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    16(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    24(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    xAt_base+56(FP), DI
+	MOVQ    32(DI), DI
+	ADDQ    x_base+32(FP), DI
+	MOVQ    xAt_base+56(FP), R8
+	MOVQ    40(R8), R8
+	ADDQ    x_base+32(FP), R8
+	MOVQ    steps+128(FP), R9
+	XORQ    R10, R10
+
+loop0_0:
+	VPMOVZXWD   (AX), Y6
+	VPSLLD      $0x10, Y6, Y6
+	VMOVUPS     (CX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y0
+	VMOVUPS     (DX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y1
+	VMOVUPS     (BX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y2
+	VMOVUPS     (SI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     (DI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     (R8)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R10
+	DECQ        R9
+	JNZ         loop0_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y5, (AX)
+	MOVQ        w_base+0(FP), AX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        16(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y2
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        24(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y3
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        32(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y4
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        40(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y5
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
+	MOVQ        xAt_base+56(FP), DX
+	MOVQ        8(DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        16(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        24(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        xAt_base+56(FP), DI
+	MOVQ        32(DI), DI
+	ADDQ        x_base+32(FP), DI
+	MOVQ        xAt_base+56(FP), R8
+	MOVQ        40(R8), R8
+	ADDQ        x_base+32(FP), R8
+	MOVQ        steps+128(FP), R9
+	XORQ        R10, R10
+
+loop1_0:
+	VPMOVZXWD   16(AX), Y6
+	VPSLLD      $0x10, Y6, Y6
+	VMOVUPS     32(CX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y0
+	VMOVUPS     32(DX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y1
+	VMOVUPS     32(BX)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y2
+	VMOVUPS     32(SI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     32(DI)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     32(R8)(R10*1), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000040, R10
+	DECQ        R9
+	JNZ         loop1_0
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        32(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y4, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        40(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y5, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -45975,107 +48485,147 @@ TEXT ·avx2BF161x4(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    16(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y2
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    24(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y3
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
 	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), BX
-	ADDQ    CX, BX
-	MOVQ    8(DX), SI
-	ADDQ    CX, SI
-	MOVQ    16(DX), DI
-	ADDQ    CX, DI
-	MOVQ    24(DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), R8
-	MOVQ    (R8), R9
-	SHLQ    $0x06, R9
-	ADDQ    CX, R9
-	MOVQ    8(R8), R10
-	SHLQ    $0x06, R10
-	ADDQ    CX, R10
-	MOVQ    16(R8), R11
-	SHLQ    $0x06, R11
-	ADDQ    CX, R11
-	MOVQ    24(R8), R8
-	SHLQ    $0x06, R8
-	ADDQ    CX, R8
-	VMOVUPS (R9), Y0
-	VMOVUPS (R10), Y1
-	VMOVUPS (R11), Y2
-	VMOVUPS (R8), Y3
-	MOVQ    steps+128(FP), CX
-	XORQ    R12, R12
+	MOVQ    8(DX), DX
+	ADDQ    x_base+32(FP), DX
+	MOVQ    xAt_base+56(FP), BX
+	MOVQ    16(BX), BX
+	ADDQ    x_base+32(FP), BX
+	MOVQ    xAt_base+56(FP), SI
+	MOVQ    24(SI), SI
+	ADDQ    x_base+32(FP), SI
+	MOVQ    steps+128(FP), DI
+	XORQ    R8, R8
 
 loop0_0:
 	VPMOVZXWD   (AX), Y4
 	VPSLLD      $0x10, Y4, Y4
-	VMOVUPS     (BX)(R12*1), Y5
+	VMOVUPS     (CX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     (SI)(R12*1), Y5
+	VMOVUPS     (DX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     (DI)(R12*1), Y5
+	VMOVUPS     (BX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     (DX)(R12*1), Y5
+	VMOVUPS     (SI)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R12
-	DECQ        CX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop0_0
-	VMOVUPS     Y0, (R9)
-	VMOVUPS     Y1, (R10)
-	VMOVUPS     Y2, (R11)
-	VMOVUPS     Y3, (R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, (AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        16(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y2
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        24(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y3
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
 	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), BX
-	ADDQ        CX, BX
-	MOVQ        8(DX), SI
-	ADDQ        CX, SI
-	MOVQ        16(DX), DI
-	ADDQ        CX, DI
-	MOVQ        24(DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), R8
-	MOVQ        (R8), R9
-	SHLQ        $0x06, R9
-	ADDQ        CX, R9
-	MOVQ        8(R8), R10
-	SHLQ        $0x06, R10
-	ADDQ        CX, R10
-	MOVQ        16(R8), R11
-	SHLQ        $0x06, R11
-	ADDQ        CX, R11
-	MOVQ        24(R8), R8
-	SHLQ        $0x06, R8
-	ADDQ        CX, R8
-	VMOVUPS     32(R9), Y0
-	VMOVUPS     32(R10), Y1
-	VMOVUPS     32(R11), Y2
-	VMOVUPS     32(R8), Y3
-	MOVQ        steps+128(FP), CX
-	XORQ        R12, R12
+	MOVQ        8(DX), DX
+	ADDQ        x_base+32(FP), DX
+	MOVQ        xAt_base+56(FP), BX
+	MOVQ        16(BX), BX
+	ADDQ        x_base+32(FP), BX
+	MOVQ        xAt_base+56(FP), SI
+	MOVQ        24(SI), SI
+	ADDQ        x_base+32(FP), SI
+	MOVQ        steps+128(FP), DI
+	XORQ        R8, R8
 
 loop1_0:
 	VPMOVZXWD   16(AX), Y4
 	VPSLLD      $0x10, Y4, Y4
-	VMOVUPS     32(BX)(R12*1), Y5
+	VMOVUPS     32(CX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     32(SI)(R12*1), Y5
+	VMOVUPS     32(DX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     32(DI)(R12*1), Y5
+	VMOVUPS     32(BX)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     32(DX)(R12*1), Y5
+	VMOVUPS     32(SI)(R8*1), Y5
 	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R12
-	DECQ        CX
+	ADDQ        $0x00000040, R8
+	DECQ        DI
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(R9)
-	VMOVUPS     Y1, 32(R10)
-	VMOVUPS     Y2, 32(R11)
-	VMOVUPS     Y3, 32(R8)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        16(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y2, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        24(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y3, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -46085,71 +48635,87 @@ TEXT ·avx2BF161x2(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    8(CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y1
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
 	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), BX
-	ADDQ    CX, BX
 	MOVQ    8(DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), SI
-	MOVQ    (SI), DI
-	SHLQ    $0x06, DI
-	ADDQ    CX, DI
-	MOVQ    8(SI), SI
-	SHLQ    $0x06, SI
-	ADDQ    CX, SI
-	VMOVUPS (DI), Y0
-	VMOVUPS (SI), Y1
-	MOVQ    steps+128(FP), CX
-	XORQ    R8, R8
+	ADDQ    x_base+32(FP), DX
+	MOVQ    steps+128(FP), BX
+	XORQ    SI, SI
 
 loop0_0:
 	VPMOVZXWD   (AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     (BX)(R8*1), Y3
+	VMOVUPS     (CX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     (DX)(R8*1), Y3
+	VMOVUPS     (DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        CX
+	ADDQ        $0x00000040, SI
+	DECQ        BX
 	JNZ         loop0_0
-	VMOVUPS     Y0, (DI)
-	VMOVUPS     Y1, (SI)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, (AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, (AX)
 	MOVQ        w_base+0(FP), AX
-	MOVQ        x_base+32(FP), CX
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        (CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y0
+	MOVQ        partialAt_base+104(FP), CX
+	MOVQ        8(CX), CX
+	SHLQ        $0x06, CX
+	ADDQ        partial_base+80(FP), CX
+	VMOVUPS     32(CX), Y1
+	MOVQ        xAt_base+56(FP), CX
+	MOVQ        (CX), CX
+	ADDQ        x_base+32(FP), CX
 	MOVQ        xAt_base+56(FP), DX
-	MOVQ        (DX), BX
-	ADDQ        CX, BX
 	MOVQ        8(DX), DX
-	ADDQ        CX, DX
-	MOVQ        partial_base+80(FP), CX
-	MOVQ        partialAt_base+104(FP), SI
-	MOVQ        (SI), DI
-	SHLQ        $0x06, DI
-	ADDQ        CX, DI
-	MOVQ        8(SI), SI
-	SHLQ        $0x06, SI
-	ADDQ        CX, SI
-	VMOVUPS     32(DI), Y0
-	VMOVUPS     32(SI), Y1
-	MOVQ        steps+128(FP), CX
-	XORQ        R8, R8
+	ADDQ        x_base+32(FP), DX
+	MOVQ        steps+128(FP), BX
+	XORQ        SI, SI
 
 loop1_0:
 	VPMOVZXWD   16(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     32(BX)(R8*1), Y3
+	VMOVUPS     32(CX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     32(DX)(R8*1), Y3
+	VMOVUPS     32(DX)(SI*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000040, R8
-	DECQ        CX
+	ADDQ        $0x00000040, SI
+	DECQ        BX
 	JNZ         loop1_0
-	VMOVUPS     Y0, 32(DI)
-	VMOVUPS     Y1, 32(SI)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        (AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y0, 32(AX)
+	MOVQ        partialAt_base+104(FP), AX
+	MOVQ        8(AX), AX
+	SHLQ        $0x06, AX
+	ADDQ        partial_base+80(FP), AX
+	VMOVUPS     Y1, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -46159,212 +48725,214 @@ TEXT ·avx2BF161x1(SB), NOSPLIT, $0-144
 	MOVQ    stride+24(FP), AX
 	LEAQ    (AX)(AX*2), AX
 	MOVQ    w_base+0(FP), AX
-	MOVQ    x_base+32(FP), CX
-	MOVQ    xAt_base+56(FP), DX
-	MOVQ    (DX), DX
-	ADDQ    CX, DX
-	MOVQ    partial_base+80(FP), CX
-	MOVQ    partialAt_base+104(FP), BX
-	MOVQ    (BX), BX
-	SHLQ    $0x06, BX
-	ADDQ    CX, BX
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	MOVQ    steps+128(FP), CX
-	XORQ    SI, SI
-	MOVQ    ahead+136(FP), DI
-	ADDQ    AX, DI
-	SUBQ    $0x00000010, CX
+	MOVQ    partialAt_base+104(FP), CX
+	MOVQ    (CX), CX
+	SHLQ    $0x06, CX
+	ADDQ    partial_base+80(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	MOVQ    xAt_base+56(FP), CX
+	MOVQ    (CX), CX
+	ADDQ    x_base+32(FP), CX
+	MOVQ    steps+128(FP), DX
+	XORQ    BX, BX
+	MOVQ    ahead+136(FP), SI
+	ADDQ    AX, SI
+	SUBQ    $0x00000010, DX
 	JL      burstdone
 
 burst:
-	PREFETCHT0  (DI)
+	PREFETCHT0  (SI)
 	VPMOVZXWD   (AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     (DX)(SI*1), Y3
+	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   16(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     32(DX)(SI*1), Y3
+	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   32(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     64(DX)(SI*1), Y3
+	VMOVUPS     64(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   48(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     96(DX)(SI*1), Y3
+	VMOVUPS     96(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  64(DI)
+	PREFETCHT0  64(SI)
 	VPMOVZXWD   64(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     128(DX)(SI*1), Y3
+	VMOVUPS     128(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   80(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     160(DX)(SI*1), Y3
+	VMOVUPS     160(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   96(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     192(DX)(SI*1), Y3
+	VMOVUPS     192(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   112(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     224(DX)(SI*1), Y3
+	VMOVUPS     224(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  128(DI)
+	PREFETCHT0  128(SI)
 	VPMOVZXWD   128(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     256(DX)(SI*1), Y3
+	VMOVUPS     256(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   144(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     288(DX)(SI*1), Y3
+	VMOVUPS     288(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   160(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     320(DX)(SI*1), Y3
+	VMOVUPS     320(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   176(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     352(DX)(SI*1), Y3
+	VMOVUPS     352(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  192(DI)
+	PREFETCHT0  192(SI)
 	VPMOVZXWD   192(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     384(DX)(SI*1), Y3
+	VMOVUPS     384(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   208(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     416(DX)(SI*1), Y3
+	VMOVUPS     416(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   224(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     448(DX)(SI*1), Y3
+	VMOVUPS     448(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   240(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     480(DX)(SI*1), Y3
+	VMOVUPS     480(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  256(DI)
+	PREFETCHT0  256(SI)
 	VPMOVZXWD   256(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     512(DX)(SI*1), Y3
+	VMOVUPS     512(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   272(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     544(DX)(SI*1), Y3
+	VMOVUPS     544(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   288(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     576(DX)(SI*1), Y3
+	VMOVUPS     576(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   304(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     608(DX)(SI*1), Y3
+	VMOVUPS     608(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  320(DI)
+	PREFETCHT0  320(SI)
 	VPMOVZXWD   320(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     640(DX)(SI*1), Y3
+	VMOVUPS     640(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   336(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     672(DX)(SI*1), Y3
+	VMOVUPS     672(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   352(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     704(DX)(SI*1), Y3
+	VMOVUPS     704(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   368(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     736(DX)(SI*1), Y3
+	VMOVUPS     736(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  384(DI)
+	PREFETCHT0  384(SI)
 	VPMOVZXWD   384(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     768(DX)(SI*1), Y3
+	VMOVUPS     768(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   400(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     800(DX)(SI*1), Y3
+	VMOVUPS     800(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   416(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     832(DX)(SI*1), Y3
+	VMOVUPS     832(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   432(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     864(DX)(SI*1), Y3
+	VMOVUPS     864(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	PREFETCHT0  448(DI)
+	PREFETCHT0  448(SI)
 	VPMOVZXWD   448(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     896(DX)(SI*1), Y3
+	VMOVUPS     896(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   464(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     928(DX)(SI*1), Y3
+	VMOVUPS     928(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   480(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     960(DX)(SI*1), Y3
+	VMOVUPS     960(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   496(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     992(DX)(SI*1), Y3
+	VMOVUPS     992(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000200, DI
+	ADDQ        $0x00000200, SI
 	ADDQ        $0x00000200, AX
-	ADDQ        $0x00000400, SI
-	SUBQ        $0x00000010, CX
+	ADDQ        $0x00000400, BX
+	SUBQ        $0x00000010, DX
 	JGE         burst
 
 burstdone:
-	ADDQ $0x00000010, CX
-	SUBQ $0x00000002, CX
+	ADDQ $0x00000010, DX
+	SUBQ $0x00000002, DX
 	JL   linedone
 
 line:
-	PREFETCHT0  (DI)
+	PREFETCHT0  (SI)
 	VPMOVZXWD   (AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     (DX)(SI*1), Y3
+	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   16(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     32(DX)(SI*1), Y3
+	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 	VPMOVZXWD   32(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     64(DX)(SI*1), Y3
+	VMOVUPS     64(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   48(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     96(DX)(SI*1), Y3
+	VMOVUPS     96(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, SI
 	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000080, SI
-	SUBQ        $0x00000002, CX
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000002, DX
 	JGE         line
 
 linedone:
-	ADDQ        $0x00000002, CX
-	TESTQ       CX, CX
+	ADDQ        $0x00000002, DX
+	TESTQ       DX, DX
 	JZ          end
 	VPMOVZXWD   (AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     (DX)(SI*1), Y3
+	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y0
 	VPMOVZXWD   16(AX), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VMOVUPS     32(DX)(SI*1), Y3
+	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y2, Y1
 
 end:
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
+	MOVQ    partialAt_base+104(FP), AX
+	MOVQ    (AX), AX
+	SHLQ    $0x06, AX
+	ADDQ    partial_base+80(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
 	VZEROUPPER
 	RET
 

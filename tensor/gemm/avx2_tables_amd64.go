@@ -83,15 +83,15 @@ var avx2Eights = map[tensor.Type]*[dotColumns]dotFunc{
 
 var avx2Floats = map[tensor.Type]*floatKernels{
 	tensor.F32: {
-		rows4: [len(floatWidths)]floatFunc{avx2F324x4, avx2F324x2, avx2F324x1},
-		row1:  [len(floatWidths)]floatFunc{avx2F321x4, avx2F321x2, avx2F321x1},
+		rows4: [len(floatWidths)]floatFunc{avx2F324x6, avx2F324x4, avx2F324x2, avx2F324x1},
+		row1:  [len(floatWidths)]floatFunc{avx2F321x6, avx2F321x4, avx2F321x2, avx2F321x1},
 	},
 	tensor.F16: {
-		rows4: [len(floatWidths)]floatFunc{avx2F164x4, avx2F164x2, avx2F164x1},
-		row1:  [len(floatWidths)]floatFunc{avx2F161x4, avx2F161x2, avx2F161x1},
+		rows4: [len(floatWidths)]floatFunc{avx2F164x6, avx2F164x4, avx2F164x2, avx2F164x1},
+		row1:  [len(floatWidths)]floatFunc{avx2F161x6, avx2F161x4, avx2F161x2, avx2F161x1},
 	},
 	tensor.BF16: {
-		rows4: [len(floatWidths)]floatFunc{avx2BF164x4, avx2BF164x2, avx2BF164x1},
-		row1:  [len(floatWidths)]floatFunc{avx2BF161x4, avx2BF161x2, avx2BF161x1},
+		rows4: [len(floatWidths)]floatFunc{avx2BF164x6, avx2BF164x4, avx2BF164x2, avx2BF164x1},
+		row1:  [len(floatWidths)]floatFunc{avx2BF161x6, avx2BF161x4, avx2BF161x2, avx2BF161x1},
 	},
 }

@@ -519,6 +519,11 @@ func avx512DotQuadsMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []in
 //go:noescape
 func avx512DotQuadsQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
+// avx512F324x6 multiplies 4 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx512F324x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
 // avx512F324x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
@@ -533,6 +538,11 @@ func avx512F324x2(w []byte, stride int, x []byte, xAt []int, partial []float32, 
 //
 //go:noescape
 func avx512F324x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
+// avx512F321x6 multiplies 1 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx512F321x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F321x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
@@ -549,6 +559,11 @@ func avx512F321x2(w []byte, stride int, x []byte, xAt []int, partial []float32, 
 //go:noescape
 func avx512F321x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
+// avx512F164x6 multiplies 4 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx512F164x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
 // avx512F164x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
@@ -563,6 +578,11 @@ func avx512F164x2(w []byte, stride int, x []byte, xAt []int, partial []float32, 
 //
 //go:noescape
 func avx512F164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
+// avx512F161x6 multiplies 1 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx512F161x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512F161x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //
@@ -579,6 +599,11 @@ func avx512F161x2(w []byte, stride int, x []byte, xAt []int, partial []float32, 
 //go:noescape
 func avx512F161x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
+// avx512BF164x6 multiplies 4 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx512BF164x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
 // avx512BF164x4 multiplies 4 rows with 4 columns: see floatGeneric.
 //
 //go:noescape
@@ -593,6 +618,11 @@ func avx512BF164x2(w []byte, stride int, x []byte, xAt []int, partial []float32,
 //
 //go:noescape
 func avx512BF164x1(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
+
+// avx512BF161x6 multiplies 1 rows with 6 columns: see floatGeneric.
+//
+//go:noescape
+func avx512BF161x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)
 
 // avx512BF161x4 multiplies 1 rows with 4 columns: see floatGeneric.
 //

@@ -90,15 +90,15 @@ var avx512Quads = map[tensor.Type]*[dotColumns]dotFunc{
 
 var avx512Floats = map[tensor.Type]*floatKernels{
 	tensor.F32: {
-		rows4: [len(floatWidths)]floatFunc{avx512F324x4, avx512F324x2, avx512F324x1},
-		row1:  [len(floatWidths)]floatFunc{avx512F321x4, avx512F321x2, avx512F321x1},
+		rows4: [len(floatWidths)]floatFunc{avx512F324x6, avx512F324x4, avx512F324x2, avx512F324x1},
+		row1:  [len(floatWidths)]floatFunc{avx512F321x6, avx512F321x4, avx512F321x2, avx512F321x1},
 	},
 	tensor.F16: {
-		rows4: [len(floatWidths)]floatFunc{avx512F164x4, avx512F164x2, avx512F164x1},
-		row1:  [len(floatWidths)]floatFunc{avx512F161x4, avx512F161x2, avx512F161x1},
+		rows4: [len(floatWidths)]floatFunc{avx512F164x6, avx512F164x4, avx512F164x2, avx512F164x1},
+		row1:  [len(floatWidths)]floatFunc{avx512F161x6, avx512F161x4, avx512F161x2, avx512F161x1},
 	},
 	tensor.BF16: {
-		rows4: [len(floatWidths)]floatFunc{avx512BF164x4, avx512BF164x2, avx512BF164x1},
-		row1:  [len(floatWidths)]floatFunc{avx512BF161x4, avx512BF161x2, avx512BF161x1},
+		rows4: [len(floatWidths)]floatFunc{avx512BF164x6, avx512BF164x4, avx512BF164x2, avx512BF164x1},
+		row1:  [len(floatWidths)]floatFunc{avx512BF161x6, avx512BF161x4, avx512BF161x2, avx512BF161x1},
 	},
 }

@@ -35,12 +35,12 @@ func benchTypes() (types []tensor.Type) {
 // and reports the bytes read per second, and as share of what reading alone
 // reaches in the same run.
 func BenchmarkDecode(b *testing.B) {
-	const cols = 4096
+	cols := benchCols()
 	for _, s := range Sets.All() {
 		for _, t := range benchTypes() {
 			b.Run(fmt.Sprintf("%v/%v", s.Name(), t), func(b *testing.B) {
 				use(b, s)
-				size, _ := t.RowSize(cols)
+				size, _ := t.RowSize(int64(cols))
 				rowBytes := int(size)
 				rows := benchBytes() / rowBytes / 64 * 64
 				w := randomWeights(rand.New(rand.NewPCG(1, 1)), t, 64, cols)
@@ -59,7 +59,8 @@ func BenchmarkDecode(b *testing.B) {
 // BenchmarkPrefill multiplies 512 columns and reports the operations per
 // second, and as share of the rate of fused multiply-adds on registers.
 func BenchmarkPrefill(b *testing.B) {
-	const rows, cols, n, rounds = 512, 4096, 512, 1_000_000
+	const rows, n, rounds = 512, 512, 1_000_000
+	cols := benchCols()
 	for _, s := range Sets.All() {
 		for _, t := range benchTypes() {
 			b.Run(fmt.Sprintf("%v/%v", s.Name(), t), func(b *testing.B) {
@@ -140,4 +141,12 @@ func benchBytes() int {
 		return n << 20
 	}
 	return 64 << 20
+}
+
+// benchCols is the length of a row: GEMM_COLS, or 4096.
+func benchCols() int {
+	if n, err := strconv.Atoi(os.Getenv("GEMM_COLS")); err == nil {
+		return n
+	}
+	return 4096
 }

@@ -28,8 +28,8 @@ func newGeneric() *Set {
 	for t, size := range floatSizes {
 		rows4, row1 := floatGeneric(t, size, 4), floatGeneric(t, size, 1)
 		s.float[t] = &floatKernels{
-			rows4: [len(floatWidths)]floatFunc{rows4, rows4, rows4},
-			row1:  [len(floatWidths)]floatFunc{row1, row1, row1},
+			rows4: [len(floatWidths)]floatFunc{rows4, rows4, rows4, rows4},
+			row1:  [len(floatWidths)]floatFunc{row1, row1, row1, row1},
 		}
 	}
 	return s

@@ -7,9 +7,10 @@ const (
 	lanes = 16
 
 	// floatPanel rows are multiplied with floatColumns columns before the
-	// next ones; that many partial sums are in scratch memory.
-	floatPanel   = 32
-	floatColumns = 128
+	// next ones. The weights, columns and partial sums of that are in the second cache, so few
+	// of either mean that the other is fetched from afar more often.
+	floatPanel   = 64
+	floatColumns = 60
 )
 
 // floatSizes lists the types with float kernels and their size in bytes.

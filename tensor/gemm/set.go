@@ -59,12 +59,12 @@ type Set struct {
 // not have the widest.
 var widths = [...]int{8, 4, 2, 1}
 
-// floatKernels are those for four rows and for one, for 4, 2 and 1 columns.
+// floatKernels are those for four rows and for one, for each of floatWidths columns.
 type floatKernels struct {
 	rows4, row1 [len(floatWidths)]floatFunc
 }
 
-var floatWidths = [...]int{4, 2, 1}
+var floatWidths = [...]int{6, 4, 2, 1}
 
 // Name is "generic", "avx2" or "avx512".
 func (s *Set) Name() string { return s.name }

@@ -32,7 +32,7 @@ func floats() {
 		fmt.Fprintf(&tables.floats, "\ttensor.%s: {\n", t.name)
 		for _, rows := range []int{4, 1} {
 			fmt.Fprintf(&tables.floats, "\t\t%s: [len(floatWidths)]floatFunc{", map[int]string{4: "rows4", 1: "row1"}[rows])
-			for _, n := range []int{4, 2, 1} {
+			for _, n := range []int{6, 4, 2, 1} {
 				name := fmt.Sprintf("%s%dx%d", t.name, rows, n)
 				fmt.Fprintf(&tables.floats, "%s%s, ", v.name(), name)
 				float(name, t, rows, n)
@@ -51,7 +51,7 @@ func float(name string, t floatType, rows, n int) {
 	function(name, floatParams,
 		fmt.Sprintf("multiplies %d rows with %d columns: see floatGeneric.", rows, n))
 	rowsAtOnce := rows
-	if v.rows() < tileRows && n == 4 {
+	if v.rows() < tileRows && n >= 4 {
 		rowsAtOnce = min(rows, 2)
 	}
 	w, stride, stride3 := GP64(), GP64(), GP64()
@@ -78,23 +78,27 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 	if first > 0 {
 		LEAQ(Mem{Base: w, Index: stride, Scale: uint8(first)}, w)
 	}
-	x := columnPointers("x", 0, n)
-	partial := columnPointers("partial", 6, n)
-	type sum struct {
-		acc VecVirtual
-		at  Mem
-	}
-	sums := make([][][]sum, n) // column, row, vector
+	sums := make([][][]VecVirtual, n) // column, row, vector
 	for c := range sums {
-		sums[c] = make([][]sum, rows)
+		sums[c] = make([][]VecVirtual, rows)
 		for r := range sums[c] {
-			for i := range vectors {
-				s := sum{v.reg(), Mem{Base: partial[c], Disp: 64*(first+r) + (begin+i)*4*v.rows()}}
-				VMOVUPS(s.at, s.acc)
-				sums[c][r] = append(sums[c][r], s)
+			for range vectors {
+				sums[c][r] = append(sums[c][r], v.reg())
 			}
 		}
 	}
+	eachSum := func(do func(at Mem, acc VecVirtual)) {
+		for c := range sums {
+			partial := columnPointer("partial", 6, c)
+			for r := range sums[c] {
+				for i, acc := range sums[c][r] {
+					do(Mem{Base: partial, Disp: 64*(first+r) + (begin+i)*4*v.rows()}, acc)
+				}
+			}
+		}
+	}
+	eachSum(func(at Mem, acc VecVirtual) { VMOVUPS(at, acc) })
+	x := columnPointers("x", 0, n)
 	steps, at := Load(Param("steps"), GP64()), GP64()
 	XORQ(at, at)
 	step := func(first, end, offset int) { // of 16 elements of some of the rows
@@ -108,7 +112,7 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 				q := v.reg()
 				VMOVUPS(Mem{Base: x[c], Index: at, Scale: 1, Disp: 64*offset + (begin+i)*v.rows()*4}, q)
 				for r := range weights {
-					VFMADD231PS(q, weights[r], sums[c][first+r][i].acc)
+					VFMADD231PS(q, weights[r], sums[c][first+r][i])
 				}
 			}
 		}
@@ -126,13 +130,7 @@ func floatPass(t floatType, n, first, rows, begin, vectors int, w, stride, strid
 		DECQ(steps)
 		JNZ(LabelRef(label))
 	}
-	for c := range sums {
-		for r := range sums[c] {
-			for _, s := range sums[c][r] {
-				VMOVUPS(s.acc, s.at)
-			}
-		}
-	}
+	eachSum(func(at Mem, acc VecVirtual) { VMOVUPS(acc, at) })
 }
 
 // burst is how many bytes of a row are read before the next row's: a core reads

@@ -99,17 +99,27 @@ func productDoc(f form, n int) string {
 
 // columnPointers returns the addresses base + at[i]<<shift of n columns.
 func columnPointers(base string, shift uint64, n int) []GPVirtual {
-	b, at := Load(Param(base).Base(), GP64()), Load(Param(base+"At").Base(), GP64())
 	pointers := make([]GPVirtual, n)
 	for i := range pointers {
-		pointers[i] = GP64()
-		MOVQ(Mem{Base: at, Disp: 8 * i}, pointers[i])
-		if shift > 0 {
-			SHLQ(Imm(shift), pointers[i])
-		}
-		ADDQ(b, pointers[i])
+		pointers[i] = columnPointer(base, shift, i)
 	}
 	return pointers
+}
+
+// columnPointer is one of them.
+func columnPointer(base string, shift uint64, column int) GPVirtual {
+	p := GP64()
+	Load(Param(base+"At").Base(), p)
+	MOVQ(Mem{Base: p, Disp: 8 * column}, p)
+	if shift > 0 {
+		SHLQ(Imm(shift), p)
+	}
+	b, err := Param(base).Base().Resolve()
+	if err != nil {
+		panic(err)
+	}
+	ADDQ(b.Addr, p)
+	return p
 }
 
 // productAVX512 keeps, for each column, 16 sums of float32 and 16 of int32.
