@@ -141,6 +141,16 @@ type Page struct {
 // RowBytes is the distance between rows of the page.
 func (p Page) RowBytes() int64 { return p.Data.N / int64(p.Rows) }
 
+// Product is a product of a weight page with rows of activations:
+//
+//	Dst[to, W.First+j] = sum over k of W[j, k] X[from, k]
+type Product struct {
+	Dst  Matrix
+	W    Page
+	X    Matrix
+	Rows Rows
+}
+
 // Hold keeps a page where it is.
 type Hold interface{ Release() }
 

@@ -22,8 +22,9 @@ type Stream interface {
 	// Embed writes row w[From] of a weight page, as float32, to dst[To].
 	// From counts within the page.
 	Embed(dst Matrix, w Page, rows Rows)
-	// MatMul computes dst[to, w.First+j] = sum over k of w[j, k] x[from, k].
-	MatMul(dst Matrix, w Page, x Matrix, rows Rows)
+	// MatMul computes products side by side, in any order: none may write what
+	// another one reads or writes.
+	MatMul(products ...Product)
 
 	// Norm normalizes each group of p.Weight.Cols values of each row of x.
 	// dst may be x.

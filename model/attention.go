@@ -193,11 +193,12 @@ func (p *pass) latent(i int, a Attention, w *layerWeights) error {
 	absorbed := view(d.scratch.mixed, p.rows, a.Heads*a.KDim)
 	for h := range a.Heads {
 		from, to := q.ColsAt(h*headDim, headDim), absorbed.ColsAt(h*a.KDim, a.KDim)
-		if err := p.matMul(to.ColsAt(0, l.Rank), lw.keyUp[h], from.ColsAt(0, l.NoPE), compute.Rows{}); err != nil {
-			return err
-		}
+		p.product(to.ColsAt(0, l.Rank), lw.keyUp[h], from.ColsAt(0, l.NoPE), compute.Rows{})
 		stream.Copy(to.ColsAt(l.Rank, l.RoPE), from.ColsAt(l.NoPE, l.RoPE), compute.Rows{})
 		p.rotate(to.ColsAt(l.Rank, l.RoPE), a, l.RoPE)
+	}
+	if err := p.matMul(); err != nil {
+		return err
 	}
 
 	free = flat(d.scratch.heads)
@@ -207,9 +208,10 @@ func (p *pass) latent(i int, a Attention, w *layerWeights) error {
 		return err
 	}
 	for h := range a.Heads {
-		if err := p.matMul(heads.ColsAt(h*l.VDim, l.VDim), lw.valueUp[h], means.ColsAt(h*a.VDim, a.VDim), compute.Rows{}); err != nil {
-			return err
-		}
+		p.product(heads.ColsAt(h*l.VDim, l.VDim), lw.valueUp[h], means.ColsAt(h*a.VDim, a.VDim), compute.Rows{})
+	}
+	if err := p.matMul(); err != nil {
+		return err
 	}
 	return p.linear(p.branch, heads, w.output)
 }

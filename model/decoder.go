@@ -31,6 +31,8 @@ type Decoder struct {
 	host     []float32 // logits or hidden states of logitRows rows
 	routeIDs []int32
 	groups   grouping
+	products []matrixProduct   // to be computed side by side
+	ready    []compute.Product // whose pages are held
 }
 
 // ropeTable makes the cosines and sines of a batch.
@@ -379,8 +381,16 @@ func (p *pass) dense(dst compute.Matrix, f Block, w *block) error {
 func (p *pass) project(dst, x compute.Matrix, w projections) error {
 	col := 0
 	for _, l := range w {
-		if err := p.linear(dst.ColsAt(col, l.w.Rows), x, l); err != nil {
-			return err
+		p.product(dst.ColsAt(col, l.w.Rows), l.w, x, compute.Rows{})
+		col += l.w.Rows
+	}
+	if err := p.matMul(); err != nil {
+		return err
+	}
+	col = 0
+	for _, l := range w {
+		if !l.bias.IsZero() {
+			p.d.stream.AddRow(dst.ColsAt(col, l.w.Rows), l.bias)
 		}
 		col += l.w.Rows
 	}
@@ -388,7 +398,8 @@ func (p *pass) project(dst, x compute.Matrix, w projections) error {
 }
 
 func (p *pass) linear(dst, x compute.Matrix, l linear) error {
-	if err := p.matMul(dst, l.w, x, compute.Rows{}); err != nil {
+	p.product(dst, l.w, x, compute.Rows{})
+	if err := p.matMul(); err != nil {
 		return err
 	}
 	if !l.bias.IsZero() {
@@ -397,21 +408,47 @@ func (p *pass) linear(dst, x compute.Matrix, l linear) error {
 	return nil
 }
 
-func (p *pass) matMul(dst compute.Matrix, m *pager.Matrix, x compute.Matrix, rows compute.Rows) error {
-	return p.eachPage(m, func(page compute.Page) { p.d.stream.MatMul(dst, page, x, rows) })
+// matrixProduct is a product with a matrix, all pages of it.
+type matrixProduct struct {
+	dst  compute.Matrix
+	w    *pager.Matrix
+	x    compute.Matrix
+	rows compute.Rows
 }
 
-// eachPage acquires the pages of a matrix in turn; use must hand each to one
-// operation.
-func (p *pass) eachPage(m *pager.Matrix, use func(compute.Page)) error {
-	for i := range m.Pages() {
-		page, err := p.d.pages.Acquire(p.ctx, m.Page(i))
-		if err != nil {
-			return fmt.Errorf("weights %s: %w", m.Name, err)
+// product adds a product to those that the next matMul computes side by side.
+func (p *pass) product(dst compute.Matrix, w *pager.Matrix, x compute.Matrix, rows compute.Rows) {
+	p.d.products = append(p.d.products, matrixProduct{dst, w, x, rows})
+}
+
+// matMul computes the products that have been added, as many at a time as
+// their pages can be held.
+func (p *pass) matMul() error {
+	d := p.d
+	defer func() { d.products = d.products[:0] }()
+	for _, m := range d.products {
+		for i := range m.w.Pages() {
+			page, err := d.pages.Acquire(p.ctx, m.w.Page(i))
+			if err != nil {
+				d.multiply() // it releases what is held
+				return fmt.Errorf("weights %s: %w", m.w.Name, err)
+			}
+			d.ready = append(d.ready, compute.Product{Dst: m.dst, W: page, X: m.x, Rows: m.rows})
+			if len(d.ready) == d.pages.Held() {
+				d.multiply()
+			}
 		}
-		use(page)
 	}
+	d.multiply()
 	return nil
+}
+
+// multiply hands the products whose pages are held to the device.
+func (d *Decoder) multiply() {
+	if len(d.ready) > 0 {
+		d.stream.MatMul(d.ready...)
+		d.ready = d.ready[:0]
+	}
 }
 
 // output computes the logits that the pieces want and emits them.

@@ -176,6 +176,7 @@ func (f *fleeting) Rows(ctx context.Context, m *pager.Matrix, rows []int32) (com
 }
 
 func (f *fleeting) Bytes() int64 { return 0 }
+func (f *fleeting) Held() int    { return 5 }
 func (f *fleeting) Close() error { return nil }
 
 type fleetingHold struct {

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"gorun/compute"
+	"gorun/pager"
 )
 
 // experts computes a mixture of experts from normed. The router's choice is
-// read back, for it decides which pages are needed. Each expert then computes
-// all rows that chose it; the results go to one slot for each (row, choice),
-// and are summed in the order of the choices, so that a row's sum does not
-// depend on the other rows.
+// read back, for it decides which pages are needed. The experts then compute
+// side by side, each all rows that chose it; the results go to one slot for
+// each (row, choice), and are summed in the order of the choices, so that a
+// row's sum does not depend on the other rows.
 func (p *pass) experts(e Experts, w *layerWeights) error {
 	if err := p.route(e, w); err != nil {
 		return err
@@ -44,18 +45,35 @@ func (p *pass) chosen(e Experts, w *layerWeights) error {
 	d, stream := p.d, p.d.stream
 	n := p.rows * e.Used
 	weights := view(d.scratch.expertWeight, p.rows, e.Used)
-	hidden := view(d.scratch.gateUp, n, 2*e.Hidden)
-	slots := view(d.scratch.slots, n, p.d.spec.Width)
+	hidden := view(d.scratch.gateUp, n, 2*e.Hidden) // rows of the first expert, then of the next
+	slots := view(d.scratch.slots, n, d.spec.Width)
 	p.expect(w)
-	for id := range w.experts {
-		tokens, targets := d.groups.of(id)
-		if len(tokens) == 0 {
-			continue
-		}
-		if err := p.expert(id, e, w, hidden.RowsAt(d.groups.first(id), len(tokens)), slots, tokens, targets); err != nil {
-			return err
+	for _, id := range d.groups.chosen {
+		tokens, _ := d.groups.of(id)
+		in := hidden.RowsAt(d.groups.first(id), len(tokens))
+		for i, m := range w.experts[id].gateUp {
+			p.product(in.ColsAt(i*e.Hidden, m.Rows), m, p.normed, compute.Rows{From: tokens})
 		}
 	}
+	if err := p.matMul(); err != nil {
+		return err
+	}
+	gate, up := hidden.ColsAt(0, e.Hidden), hidden.ColsAt(e.Hidden, e.Hidden)
+	p.addBiases(gate, w.gateBias)
+	p.addBiases(up, w.upBias)
+	stream.GatedUnit(gate, gate, up, e.Unit)
+	for _, id := range d.groups.chosen {
+		tokens, targets := d.groups.of(id)
+		x := gate.RowsAt(d.groups.first(id), len(tokens))
+		if !w.downScale.IsZero() {
+			stream.ScaleRows(x, repeated(w.downScale, id, x.Rows))
+		}
+		p.product(slots, w.experts[id].down, x, compute.Rows{To: targets})
+	}
+	if err := p.matMul(); err != nil {
+		return err
+	}
+	p.addDownBias(slots, w.downBias)
 	stream.Combine(p.branch, slots, weights)
 	if e.Shared.Hidden > 0 {
 		return p.sharedExpert(e, w)
@@ -66,51 +84,43 @@ func (p *pass) chosen(e Experts, w *layerWeights) error {
 // expect tells which pages the chosen experts need.
 func (p *pass) expect(w *layerWeights) {
 	p.pages = p.pages[:0]
-	for id, x := range w.experts {
-		if tokens, _ := p.d.groups.of(id); len(tokens) == 0 {
-			continue
+	for _, id := range p.d.groups.chosen {
+		for _, m := range w.experts[id].gateUp {
+			p.expectAll(m)
 		}
-		for _, m := range x.matrices() {
-			for i := range m.Pages() {
-				p.pages = append(p.pages, m.Page(i))
-			}
-		}
+	}
+	for _, id := range p.d.groups.chosen {
+		p.expectAll(w.experts[id].down)
 	}
 	p.d.pages.Expect(p.pages)
 }
 
-// expert computes one expert for the given rows of normed, into its slots.
-func (p *pass) expert(id int, e Experts, w *layerWeights, in, slots compute.Matrix, tokens, targets []int32) error {
-	stream, x := p.d.stream, w.experts[id]
-	for i, m := range x.gateUp {
-		if err := p.matMul(in.ColsAt(i*e.Hidden, m.Rows), m, p.normed, compute.Rows{From: tokens}); err != nil {
-			return err
-		}
+func (p *pass) expectAll(m *pager.Matrix) {
+	for i := range m.Pages() {
+		p.pages = append(p.pages, m.Page(i))
 	}
-	gate, up := in.ColsAt(0, e.Hidden), in.ColsAt(e.Hidden, e.Hidden)
-	addBias(stream, gate, w.gateBias, id)
-	addBias(stream, up, w.upBias, id)
-	stream.GatedUnit(gate, gate, up, e.Unit)
-	if !w.downScale.IsZero() {
-		stream.ScaleRows(gate, repeated(w.downScale, id, gate.Rows))
-	}
-	if w.downBias.IsZero() {
-		return p.matMul(slots, x.down, gate, compute.Rows{To: targets})
-	}
-	// The rows of an expert are not contiguous in slots; branch is still free.
-	out := p.branch.RowsAt(0, len(tokens))
-	if err := p.matMul(out, x.down, gate, compute.Rows{}); err != nil {
-		return err
-	}
-	addBias(stream, out, w.downBias, id)
-	stream.Copy(slots, out, compute.Rows{To: targets})
-	return nil
 }
 
-// addBias adds the row of an expert, if there are any.
-func addBias(stream compute.Stream, x, biases compute.Matrix, expert int) {
-	if !biases.IsZero() {
-		stream.AddRow(x, biases.RowsAt(expert, 1))
+// addBiases adds to the rows of each expert its row of biases, if there are any.
+func (p *pass) addBiases(x, biases compute.Matrix) {
+	if biases.IsZero() {
+		return
+	}
+	for _, id := range p.d.groups.chosen {
+		tokens, _ := p.d.groups.of(id)
+		p.d.stream.AddRow(x.RowsAt(p.d.groups.first(id), len(tokens)), biases.RowsAt(id, 1))
+	}
+}
+
+// addDownBias is likewise for slots, where the rows of an expert are not together.
+func (p *pass) addDownBias(slots, biases compute.Matrix) {
+	if biases.IsZero() {
+		return
+	}
+	added := p.branch // is still free
+	for first := 0; first < slots.Rows; first += added.Rows {
+		p.d.stream.Copy(added, biases, compute.Rows{From: p.d.routeIDs[first:][:added.Rows]})
+		p.d.stream.AddScaled(slots.RowsAt(first, added.Rows), added, 1)
 	}
 }
 
@@ -158,6 +168,7 @@ func (p *pass) sharedExpert(e Experts, w *layerWeights) error {
 // grouping sorts slots, numbered row*used + choice, by the expert that they
 // belong to.
 type grouping struct {
+	chosen []int // experts that have rows, in ascending order
 	ends   []int // of each expert's group
 	tokens []int32
 	slots  []int32
@@ -171,8 +182,12 @@ func (g *grouping) group(ids []int32, experts, used int) {
 	for _, id := range ids {
 		g.ends[id]++
 	}
+	g.chosen = g.chosen[:0]
 	sum := 0
 	for i, n := range g.ends {
+		if n > 0 {
+			g.chosen = append(g.chosen, i)
+		}
 		g.ends[i] = sum // the begin, for now
 		sum += n
 	}

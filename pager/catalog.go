@@ -169,6 +169,8 @@ type Residency interface {
 	// Acquire returns a page in device memory, which stays until the
 	// operation that it is given to has completed.
 	Acquire(ctx context.Context, id PageID) (compute.Page, error)
+	// Held is how many pages may be held at a time, before they are given to an operation.
+	Held() int
 	// Bytes is the memory that the residency holds beside the model file.
 	Bytes() int64
 	Close() error

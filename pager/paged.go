@@ -252,6 +252,9 @@ func (p *Paged) Acquire(ctx context.Context, id PageID) (compute.Page, error) {
 	}
 }
 
+// Held implements Residency: what is here is computed with while the next is read.
+func (p *Paged) Held() int { return 1 }
+
 // wait waits for a read, with the lock given back.
 func (p *Paged) wait(ctx context.Context, r *read) error {
 	r.waiting++

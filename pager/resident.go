@@ -38,6 +38,9 @@ func (r *resident) Rows(ctx context.Context, m *Matrix, rows []int32) (compute.P
 	return page, rows, err
 }
 
+// Held implements Residency.
+func (r *resident) Held() int { return len(r.pages) }
+
 func (r *resident) Bytes() int64 { return r.bytes }
 
 func (r *resident) Close() error {

@@ -135,10 +135,10 @@ func TestMatMul(t *testing.T) {
 			if page[0] == page[1] {
 				continue
 			}
-			b.s.MatMul(dst, compute.Page{
+			b.s.MatMul(compute.Product{Dst: dst, W: compute.Page{
 				Data: b.span(asBytes(w[page[0]*cols : page[1]*cols])), Type: tensor.F32,
 				First: page[0], Rows: page[1] - page[0], Cols: cols, Hold: counter{&released},
-			}, in, list)
+			}, X: in, Rows: list})
 		}
 		want := make([]float32, 2*n*(rows+2))
 		for i := range n {

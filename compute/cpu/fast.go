@@ -15,17 +15,18 @@ type fast struct {
 	prepared []byte       // rows of activations as gemm wants them
 	partials compute.Span // of spans that are attended to side by side
 
-	product   product
-	fetched   []fetched // of each worker
-	foresight foresight
-	attention attention
-	results   results
-	storing   storing
-	operands  operands
+	products    []product // side by side
+	preparation preparation
+	fetched     []fetched // of each worker
+	foresight   foresight
+	attention   attention
+	results     results
+	storing     storing
+	operands    operands
 
 	// Bodies of loops over those, made once: a function that is made for a call
 	// is allocated.
-	productBody, attentionBody, mergeBody, finishBody, storeBody, rowsBody func(worker, lo, hi int)
+	prepareBody, productBody, attentionBody, mergeBody, finishBody, storeBody, rowsBody func(worker, lo, hi int)
 }
 
 // Workspace is the memory of a fast stream on so many threads: scratch for
@@ -55,7 +56,7 @@ func preparedBytes(cols int) int64 {
 
 func newFast(s *stream, w compute.Work, memory *arena.Arena) *fast {
 	f := &fast{stream: s, memory: memory, fetched: make([]fetched, s.pool.Threads())}
-	f.productBody, f.storeBody, f.rowsBody = f.multiply, f.storing.do, f.operands.rows
+	f.prepareBody, f.productBody, f.storeBody, f.rowsBody = f.preparation.do, f.multiply, f.storing.do, f.operands.rows
 	f.attentionBody, f.mergeBody, f.finishBody = f.attention.do, f.results.merge, f.results.finish
 	if rest := memory.Bytes(); len(rest) > 0 {
 		for range s.pool.Threads() {

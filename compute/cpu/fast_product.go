@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"sort"
 	"unsafe"
 
 	"gorun/compute"
@@ -18,46 +19,159 @@ type product struct {
 	weights              []byte
 	rows, cols, rowBytes int
 	n                    int
-	prepared             []byte // rows of activations
+	prepared             []byte  // rows of activations
+	from                 []int32 // which of them
+	chosen               bool    // for some rows only: weights of an expert
+
+	// The products that are computed side by side are one loop. An index of it
+	// is a piece of one product, of grain tiles.
+	grain      int
+	first, end int
 }
 
 // streamed reports whether the product takes as long as reading its weights.
 func (p *product) streamed() bool { return p.n <= 2 }
 
-func (f *fast) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows compute.Rows) {
-	defer release(w)
-	require(x.Cols == w.Cols && w.First+w.Rows <= dst.Cols,
-		"MatMul of rows [%d, %d) of %d by %d columns to %d", w.First, w.First+w.Rows, w.Cols, x.Cols, dst.Cols)
-	// The product lives in the stream, so that it is not allocated each time.
-	f.product = product{
-		t: w.Type, out: floatsFrom(dst, w.First), stride: dst.Stride, to: rows.To,
-		weights: bytesOf(w.Data), rows: w.Rows, cols: w.Cols, rowBytes: int(w.RowBytes()), n: count(rows, x.Rows),
+func (p *product) tiles() int { return (p.rows + tileRows - 1) / tileRows }
+
+// row is the first weight row of a piece, or the end of them.
+func (p *product) row(piece int) int { return min((piece-p.first)*p.grain*tileRows, p.rows) }
+
+// tile is the bytes of the first tile of a piece.
+func (p *product) tile(piece int) []byte {
+	first := p.row(piece)
+	return p.weights[first*p.rowBytes : min(first+tileRows, p.rows)*p.rowBytes]
+}
+
+func (f *fast) MatMul(products ...compute.Product) {
+	for len(products) > 0 {
+		n := f.gather(products)
+		f.multiplyAll()
+		for _, p := range products[:n] {
+			release(p.W)
+		}
+		products = products[n:]
 	}
-	p := &f.product
-	f.prepare(p, x, rows.From)
-	tiles := (w.Rows + tileRows - 1) / tileRows
-	grain := f.tilesAtOnce(p)
-	if p.streamed() {
-		f.pool.upcoming.Store(f.foresight.see(p.weights, grain*tileRows*p.rowBytes))
-		f.pool.ForRuns(tiles, grain, mostTiles/grain, f.productBody)
+}
+
+// gather makes products of the first of them, as many as there is memory for
+// their activations, which are prepared.
+func (f *fast) gather(products []compute.Product) int {
+	rest := f.prepared
+	for done := 0; done < len(products); {
+		x, form := products[done].X, gemm.FormOf(products[done].W.Type)
+		alike, rows := 0, 0 // that follow, with the same activations
+		for _, p := range products[done:] {
+			if p.X != x || gemm.FormOf(p.W.Type) != form {
+				break
+			}
+			alike++
+			rows += count(p.Rows, x.Rows)
+		}
+		size := gemm.ActivationBytes(products[done].W.Type, x.Cols)
+		if min(rows, x.Rows)*size > len(rest) {
+			require(done > 0, "MatMul of %d rows of %d is beyond the work that the stream was made for", min(rows, x.Rows), x.Cols)
+			return done
+		}
+		var whole []byte
+		if rows >= x.Rows {
+			whole, rest = rest[:x.Rows*size], rest[x.Rows*size:]
+			f.prepare(products[done].W.Type, x, nil, whole, x.Rows)
+		}
+		for _, c := range products[done : done+alike] {
+			checkProduct(c.Dst, c.W, c.X)
+			p := product{
+				t: c.W.Type, out: floatsFrom(c.Dst, c.W.First), stride: c.Dst.Stride, to: c.Rows.To,
+				weights: bytesOf(c.W.Data), rows: c.W.Rows, cols: c.W.Cols, rowBytes: int(c.W.RowBytes()), n: count(c.Rows, x.Rows),
+				prepared: whole, from: c.Rows.From, chosen: c.Rows.From != nil || c.Rows.To != nil,
+			}
+			if whole == nil {
+				p.prepared, rest, p.from = rest[:p.n*size], rest[p.n*size:], nil
+				f.prepare(p.t, x, c.Rows.From, p.prepared, p.n)
+			}
+			f.products = append(f.products, p)
+		}
+		done += alike
+	}
+	return len(products)
+}
+
+// preparation is activations that are being prepared.
+type preparation struct {
+	t        tensor.Type
+	x        compute.Matrix
+	from     []int32
+	prepared []byte
+	size     int // of a row
+}
+
+// prepare rounds n rows of activations.
+func (f *fast) prepare(t tensor.Type, x compute.Matrix, from []int32, prepared []byte, n int) {
+	f.preparation = preparation{t, x, from, prepared, gemm.ActivationBytes(t, x.Cols)}
+	f.parallel(n, f.prepareBody)
+	f.preparation = preparation{}
+}
+
+// do is the body of the loop over rows.
+func (c *preparation) do(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		gemm.PrepareRow(c.t, c.prepared[i*c.size:][:c.size], row(c.x, at(c.from, i)))
+	}
+}
+
+// multiplyAll computes the products in one loop.
+func (f *fast) multiplyAll() {
+	tiles, streamed := 0, true
+	for i := range f.products {
+		p := &f.products[i]
+		tiles += p.tiles()
+		streamed = streamed && p.streamed()
+	}
+	pieces, grain := 0, 1
+	for i := range f.products {
+		p := &f.products[i]
+		p.grain = f.tilesAtOnce(p, tiles)
+		p.first = pieces
+		pieces += (p.tiles() + p.grain - 1) / p.grain
+		p.end = pieces
+		grain = max(grain, p.grain)
+	}
+	if streamed {
+		f.pool.upcoming.Store(f.foresight.see(f.products))
+		f.pool.ForRuns(pieces, 1, mostTiles/grain, f.productBody)
 	} else {
 		f.foresight.forget()
 		f.pool.upcoming.Store(nil)
-		f.pool.For(tiles, grain, f.productBody)
+		f.pool.For(pieces, 1, f.productBody)
 	}
-	f.product = product{}
+	clear(f.products)
+	f.products = f.products[:0]
 }
 
-// prepare rounds the rows of activations.
-func (f *fast) prepare(p *product, x compute.Matrix, from []int32) {
-	size := gemm.ActivationBytes(p.t, p.cols)
-	require(p.n*size <= len(f.prepared), "MatMul of %d rows of %d is beyond the work that the stream was made for", p.n, p.cols)
-	p.prepared = f.prepared[:p.n*size]
-	f.parallel(p.n, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			gemm.PrepareRow(p.t, p.prepared[i*size:][:size], row(x, at(from, i)))
+// multiply computes pieces [lo, hi) of the products.
+func (f *fast) multiply(worker, lo, hi int) {
+	for i := f.productOf(lo); lo < hi; i++ {
+		p := &f.products[i]
+		end := min(hi, p.end)
+		if end <= lo {
+			continue
 		}
-	})
+		first, rows := p.row(lo), p.row(end)-p.row(lo)
+		var next []byte
+		if p.streamed() {
+			f.fetch(worker, p.tile(lo))
+			next = f.next(worker, i, end, hi)
+			f.fetched[worker].first = unsafe.SliceData(next)
+		}
+		gemm.Mul(p.t, p.out[first:], p.stride, p.to, p.weights[first*p.rowBytes:][:rows*p.rowBytes], next, rows, p.cols,
+			p.prepared, p.from, p.n, f.scratch[worker])
+		lo = end
+	}
+}
+
+// productOf is the product that a piece belongs to.
+func (f *fast) productOf(piece int) int {
+	return sort.Search(len(f.products), func(i int) bool { return f.products[i].end > piece })
 }
 
 // fetched is the beginning of what a worker's last product has fetched. It has a cache line of its own.
@@ -66,29 +180,23 @@ type fetched struct {
 	_     [56]byte
 }
 
-// multiply computes tiles [lo, hi) of the weights.
-func (f *fast) multiply(worker, lo, hi int) {
-	p := &f.product
-	first, end := lo*tileRows, min(hi*tileRows, p.rows)
-	weights, next := p.weights[first*p.rowBytes:end*p.rowBytes], []byte(nil)
-	if p.streamed() {
-		next = f.fetch(worker, weights[:min(tileRows, end-first)*p.rowBytes], p.weights[end*p.rowBytes:], hi)
-	}
-	gemm.Mul(p.t, p.out[first:], p.stride, p.to, weights, next, end-first, p.cols, p.prepared, nil, p.n, f.scratch[worker])
-}
-
-// fetch fetches the first tile of a worker's weights, unless its last product did, and returns
-// what this one is to fetch: what follows in memory, from tile i on, or in the next product.
-func (f *fast) fetch(worker int, tile, following []byte, i int) (next []byte) {
-	last := &f.fetched[worker]
-	if last.first != unsafe.SliceData(tile) {
+// fetch fetches a tile, unless the worker's last product did.
+func (f *fast) fetch(worker int, tile []byte) {
+	if f.fetched[worker].first != unsafe.SliceData(tile) {
 		prefetch.Lines(tile)
 	}
-	if next = following; !f.pool.Follows(worker, i) {
-		next = f.pool.upcoming.Load().share(worker, f.pool.Threads())
+}
+
+// next is the weights that a worker will multiply after those of product i up to a
+// piece, when it has to multiply all up to hi: they follow, or are those of the loop after this.
+func (f *fast) next(worker, i, piece, hi int) []byte {
+	if piece == hi && !f.pool.Follows(worker, hi) {
+		return f.pool.upcoming.Load().share(worker, f.pool.Threads())
 	}
-	last.first = unsafe.SliceData(next)
-	return next
+	for f.products[i].end <= piece {
+		i++
+	}
+	return f.products[i].weights[f.products[i].row(piece)*f.products[i].rowBytes:]
 }
 
 // tileRows is the number of weight rows that gemm computes side by side.
@@ -101,10 +209,9 @@ const mostTiles = 32
 // threads end at the same time, but enough to be worth a call.
 const streamBytes = 64 << 10
 
-// tilesAtOnce is how many tiles a thread claims. With few columns weights are
-// streamed; with many, panels of four tiles stay in the cache.
-func (f *fast) tilesAtOnce(p *product) int {
-	tiles := (p.rows + tileRows - 1) / tileRows
+// tilesAtOnce is how many tiles a thread claims of a product, in a loop over so many. With few
+// columns weights are streamed; with many, panels of four tiles stay in the cache.
+func (f *fast) tilesAtOnce(p *product, tiles int) int {
 	if p.streamed() {
 		return min(max(1, streamBytes/(tileRows*p.rowBytes)), max(1, tiles/(4*f.pool.Threads())), mostTiles)
 	}

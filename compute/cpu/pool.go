@@ -70,22 +70,36 @@ func (c chunks) end() int   { return int(c >> mostBits & mostChunks) }
 func (c chunks) most() int  { return int(c & (oneOfEnd - 1)) }
 func (c chunks) left() int  { return c.end() - c.first() }
 
-// upcoming is memory that the threads will share in a loop, in pieces of
-// which the last may be shorter. It does not change.
-type upcoming struct {
+// upcoming is memory that the threads will share in a loop. It does not change.
+type upcoming []stretch
+
+// stretch is memory that is read in pieces, of which the last may be shorter.
+type stretch struct {
 	memory []byte
 	piece  int
 }
+
+func (s stretch) pieces() int { return (len(s.memory) + s.piece - 1) / s.piece }
 
 // share is the beginning of what a thread will read.
 func (u *upcoming) share(worker, threads int) []byte {
 	if u == nil {
 		return nil
 	}
-	pieces := (len(u.memory) + u.piece - 1) / u.piece
-	first, end := worker*pieces/threads, (worker+1)*pieces/threads
-	from := first * u.piece
-	return u.memory[from:min(end*u.piece, from+fetching, len(u.memory))]
+	all := 0
+	for _, s := range *u {
+		all += s.pieces()
+	}
+	first, end := worker*all/threads, (worker+1)*all/threads
+	for _, s := range *u {
+		n := s.pieces()
+		if first < n {
+			from := first * s.piece
+			return s.memory[from:min(end*s.piece, from+fetching, len(s.memory))]
+		}
+		first, end = first-n, end-n
+	}
+	return nil
 }
 
 const (

@@ -83,10 +83,15 @@ func (s *stream) Embed(dst compute.Matrix, w compute.Page, rows compute.Rows) {
 	})
 }
 
-func (s *stream) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows compute.Rows) {
+func (s *stream) MatMul(products ...compute.Product) {
+	for _, p := range products {
+		s.multiply(p.Dst, p.W, p.X, p.Rows)
+	}
+}
+
+func (s *stream) multiply(dst compute.Matrix, w compute.Page, x compute.Matrix, rows compute.Rows) {
 	defer release(w)
-	require(x.Cols == w.Cols && w.First+w.Rows <= dst.Cols,
-		"MatMul of rows [%d, %d) of %d by %d columns to %d", w.First, w.First+w.Rows, w.Cols, x.Cols, dst.Cols)
+	checkProduct(dst, w, x)
 	n := count(rows, x.Rows)
 	s.parallel(w.Rows, func(worker, lo, hi int) {
 		weights := s.worker(worker, w.Cols)
@@ -97,6 +102,11 @@ func (s *stream) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, ro
 			}
 		}
 	})
+}
+
+func checkProduct(dst compute.Matrix, w compute.Page, x compute.Matrix) {
+	require(x.Cols == w.Cols && w.First+w.Rows <= dst.Cols,
+		"MatMul of rows [%d, %d) of %d by %d columns to %d", w.First, w.First+w.Rows, w.Cols, x.Cols, dst.Cols)
 }
 
 // dot sums the products in four interleaved partial sums.

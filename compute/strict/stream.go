@@ -39,10 +39,15 @@ func (s *stream) Embed(dst compute.Matrix, w compute.Page, rows compute.Rows) {
 	o.then(func() { s.inner.Embed(dst, w, rows) })
 }
 
-func (s *stream) MatMul(dst compute.Matrix, w compute.Page, x compute.Matrix, rows compute.Rows) {
+// MatMul computes the products in the opposite order.
+func (s *stream) MatMul(products ...compute.Product) {
 	o := s.op()
-	dst, w, x, rows = o.matrix(dst), o.page(w), o.matrix(x), captured(rows)
-	o.then(func() { s.inner.MatMul(dst, w, x, rows) })
+	products = slices.Clone(products)
+	for i, p := range products {
+		products[i] = compute.Product{Dst: o.matrix(p.Dst), W: o.page(p.W), X: o.matrix(p.X), Rows: captured(p.Rows)}
+	}
+	slices.Reverse(products)
+	o.then(func() { s.inner.MatMul(products...) })
 }
 
 func (s *stream) Norm(dst, x compute.Matrix, p compute.Norm) {

@@ -6,6 +6,7 @@
 //   - new buffers hold NaNs, and so do freed ones;
 //   - using a freed buffer, freeing one twice, and freeing one that a delayed
 //     operation still names are panics;
+//   - products side by side are computed in the opposite order;
 //   - a weight page is released right after its operation, and at no other time.
 package strict
 
@@ -102,11 +103,11 @@ func (s *stream) run() {
 	s.queue = s.queue[:0]
 }
 
-// operation collects the buffers and the page of one delayed operation.
+// operation collects the buffers and the pages of one delayed operation.
 type operation struct {
-	s    *stream
-	held []*buffer
-	hold compute.Hold
+	s     *stream
+	held  []*buffer
+	holds []compute.Hold
 }
 
 func (s *stream) op() *operation { return &operation{s: s} }
@@ -131,7 +132,10 @@ func (o *operation) matrix(m compute.Matrix) compute.Matrix { m.Buf = o.buffer(m
 func (o *operation) span(s compute.Span) compute.Span       { s.Buf = o.buffer(s.Buf); return s }
 
 func (o *operation) page(p compute.Page) compute.Page {
-	p.Data, o.hold, p.Hold = o.span(p.Data), p.Hold, nil
+	p.Data = o.span(p.Data)
+	if p.Hold != nil {
+		o.holds, p.Hold = append(o.holds, p.Hold), nil
+	}
 	return p
 }
 
@@ -167,8 +171,8 @@ func (o *operation) then(do func()) {
 		for _, b := range o.held {
 			b.pending--
 		}
-		if o.hold != nil {
-			o.hold.Release()
+		for _, h := range o.holds {
+			h.Release()
 		}
 	})
 }

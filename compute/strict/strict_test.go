@@ -125,11 +125,12 @@ func TestPageIsReleasedAfterItsOperation(t *testing.T) {
 	d, s := newDevice(t)
 	w, x, y := newMatrix(t, d, 2, 4), newMatrix(t, d, 1, 4), newMatrix(t, d, 1, 2)
 	h := &hold{}
-	s.MatMul(y, compute.Page{Data: w.Span(), Type: tensor.F32, Rows: 2, Cols: 4, Hold: h}, x, compute.Rows{})
+	p := compute.Product{Dst: y, W: compute.Page{Data: w.Span(), Type: tensor.F32, Rows: 2, Cols: 4, Hold: h}, X: x}
+	s.MatMul(p, p)
 	if h.released != 0 {
 		t.Error("released when it was enqueued")
 	}
-	if err := s.Close(); err != nil || h.released != 1 {
-		t.Errorf("released %d times, want once (%v)", h.released, err)
+	if err := s.Close(); err != nil || h.released != 2 {
+		t.Errorf("released %d times, want once for each of two products (%v)", h.released, err)
 	}
 }
