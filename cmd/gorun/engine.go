@@ -32,7 +32,7 @@ type engineFlags struct {
 
 // defaults fills in what help texts mention.
 func defaults() kong.Vars {
-	return kong.Vars{"kvtypes": fmt.Sprint(kvTypes()), "kvcold": defaultCold.String(), "targets": strings.Join(kernels.Targets(), ", ")}
+	return kong.Vars{"kvtypes": fmt.Sprint(kvTypes()), "kvcold": defaultCold.String(), "targets": strings.Join(kernels.Targets(), ", "), "version": thisVersion().String()}
 }
 
 // options makes the model's options.

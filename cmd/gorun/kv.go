@@ -63,7 +63,15 @@ type kvListing struct {
 	Dir      string          `json:"dir"`
 	Bytes    int64           `json:"bytes"`
 	Sets     []store.Summary `json:"sets"`
-	Sessions []store.Session `json:"sessions"`
+	Sessions []kvSession     `json:"sessions"`
+}
+
+// kvSession is a session without what was said.
+type kvSession struct {
+	Name   string    `json:"name"`
+	Model  string    `json:"model"`
+	Saved  time.Time `json:"saved"`
+	Tokens int       `json:"tokens"` // 0: a chat, which is kept as messages
 }
 
 func (c *kvLsCommand) Run(s *streams) (err error) {
@@ -72,17 +80,18 @@ func (c *kvLsCommand) Run(s *streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	l := kvListing{Dir: c.Dir, Bytes: st.Used()}
+	l := kvListing{Dir: c.Dir, Bytes: st.Used(), Sessions: []kvSession{}}
 	if l.Sets, err = st.Sets(); err != nil {
 		return err
 	}
-	if l.Sessions, err = st.Names(); err != nil {
+	sessions, err := st.Names()
+	if err != nil {
 		return err
 	}
+	for _, x := range sessions {
+		l.Sessions = append(l.Sessions, kvSession{x.Name, x.Model, x.Saved, len(x.Tokens)})
+	}
 	if c.JSON {
-		for i := range l.Sessions { // names, not what was said
-			l.Sessions[i].Text = nil
-		}
 		return writeJSON(s.out, l)
 	}
 	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
@@ -97,8 +106,8 @@ func (c *kvLsCommand) Run(s *streams) (err error) {
 		fmt.Fprintf(t, "\nSESSION\tMODEL\tSAVED\tTOKENS\n")
 	}
 	for _, x := range l.Sessions {
-		tokens := fmt.Sprint(len(x.Tokens))
-		if len(x.Tokens) == 0 {
+		tokens := fmt.Sprint(x.Tokens)
+		if x.Tokens == 0 {
 			tokens = "chat"
 		}
 		fmt.Fprintf(t, "%q\t%s\t%s\t%s\n", x.Name, x.Model, x.Saved.Format(time.DateTime), tokens)

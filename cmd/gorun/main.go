@@ -42,6 +42,8 @@ type commands struct {
 	KV         kvCommand         `cmd:"" name:"kv" help:"Work on the texts that are remembered: ls, check, show, prune."`
 	Audit      auditCommand      `cmd:"" help:"Replay a trace of page decisions under other policies."`
 	Version    versionCommand    `cmd:"" help:"Show the version."`
+
+	Short kong.VersionFlag `name:"version" short:"V" env:"-" help:"Show the version in one line."`
 }
 
 const description = `Runs GGUF language models on the CPU.

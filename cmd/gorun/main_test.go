@@ -255,6 +255,9 @@ func TestVersion(t *testing.T) {
 	if got := gorun("", "version"); got.code != 0 || !strings.HasPrefix(got.out, "gorun ") {
 		t.Errorf("%+v", got)
 	}
+	if got := gorun("", "--version"); got.code != 0 || !strings.HasPrefix(got.out, "gorun ") || strings.Count(got.out, "\n") != 1 {
+		t.Errorf("%+v", got)
+	}
 	if got := gorun("", "version", "--json"); got.code != 0 || !json.Valid([]byte(got.out)) {
 		t.Errorf("%+v", got)
 	}

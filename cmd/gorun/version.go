@@ -24,7 +24,8 @@ type versionReport struct {
 	Architectures []string `json:"architectures"`
 }
 
-func (c *versionCommand) Run(s *streams) error {
+// thisVersion is that of the program that runs.
+func thisVersion() versionReport {
 	r := versionReport{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Architectures: model.Architectures()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v := info.Main.Version; v != "" && v != "(devel)" {
@@ -36,9 +37,19 @@ func (c *versionCommand) Run(s *streams) error {
 			}
 		}
 	}
+	return r
+}
+
+// String is the line that --version prints.
+func (r versionReport) String() string {
+	return strings.TrimSpace("gorun " + r.Version + " " + r.Revision)
+}
+
+func (c *versionCommand) Run(s *streams) error {
+	r := thisVersion()
 	if c.JSON {
 		return writeJSON(s.out, r)
 	}
-	fmt.Fprintf(s.out, "gorun %s %s\n%s %s\narchitectures: %s\n", r.Version, r.Revision, r.Go, r.Platform, strings.Join(r.Architectures, ", "))
+	fmt.Fprintf(s.out, "%v\n%s %s\narchitectures: %s\n", r, r.Go, r.Platform, strings.Join(r.Architectures, ", "))
 	return nil
 }
