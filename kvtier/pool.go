@@ -61,6 +61,7 @@ type Pool struct {
 	main   *space
 	spaces map[string]*space
 	ring   *ring
+	reads  *store.Reads // nil without a cold tier
 	stage  *stage
 	dirty  []*block // full blocks that the disk does not have yet
 	why    error    // a block had to stay hot in this pass
@@ -103,6 +104,7 @@ func (p *Pool) start() (err error) {
 		}
 	}
 	if p.o.Cold != nil {
+		p.reads = store.NewReads()
 		p.stage, err = newStage(stageBlocks, roundUp(p.geo.blockBytes, pageio.Block), roundUp(p.geo.SnapshotBytes(), pageio.Block))
 	}
 	return err
@@ -397,8 +399,7 @@ const mostLoads = 128
 type load struct {
 	b    *block
 	m    memory
-	read store.Read // if it is on disk alone; not always to m
-	done chan bool
+	read *store.Read // if it is on disk alone; not always to m
 }
 
 // load is how to bring a block to m.
@@ -408,28 +409,27 @@ func (p *Pool) load(b *block, m memory) load {
 	if b.warm != nil {
 		return l
 	}
-	l.done = make(chan bool, 1)
 	mem := m.host
 	if whole := roundUp(p.geo.blockBytes, pageio.Block); int64(len(mem)) < whole || p.geo.BlockBytes()%pageio.Block != 0 {
 		mem = make([]byte, whole)
 	}
-	l.read = store.Read{Record: b.cold, Piece: store.Whole, Mem: mem, Done: func(ok bool) { l.done <- ok }}
+	l.read = &store.Read{Record: b.cold, Piece: store.Whole, Mem: mem}
 	return l
 }
 
 // cold reports whether the block is on disk alone.
-func (l load) cold() bool { return l.done != nil }
+func (l load) cold() bool { return l.read != nil }
 
 // finish brings loads. Those that fail leave their block where it is.
 func (p *Pool) finish(ctx context.Context, loads []load) error {
-	var reads []store.Read
+	var reads []*store.Read
 	for _, l := range loads {
 		if l.cold() {
 			reads = append(reads, l.read)
 		}
 	}
 	if len(reads) > 0 {
-		p.o.Cold.Store().Start(reads)
+		p.reads.Start(reads)
 	}
 	var errs []error
 	for _, l := range loads {
@@ -439,7 +439,10 @@ func (p *Pool) finish(ctx context.Context, loads []load) error {
 		if l.cold() {
 			from = policy.Cold
 			var data []byte
-			if data, err = l.read.Data(<-l.done); err == nil && (l.m.host == nil || &data[0] != &l.m.host[0]) {
+			if err = p.reads.Await(context.Background(), l.read); err == nil {
+				data, err = l.read.Data()
+			}
+			if err == nil && (l.m.host == nil || &data[0] != &l.m.host[0]) {
 				err = p.put(l.m.at(0, p.geo.blockBytes), data)
 			}
 			err = p.lost(l.b, err)
@@ -516,6 +519,9 @@ func (p *Pool) Close() error {
 		for _, b := range s.index {
 			p.leaveCold(b)
 		}
+	}
+	if p.reads != nil {
+		errs = append(errs, p.reads.Close())
 	}
 	if p.ring != nil {
 		errs = append(errs, p.ring.close())

@@ -21,7 +21,7 @@ type Reader struct {
 	ahead cursor // of the next page to ask for
 	taken int    // slots of the ring that the caller is using
 	pages []compute.Span
-	reads []store.Read // that are about to begin
+	reads []*store.Read // that are about to begin
 }
 
 // cursor is a page of the pass.
@@ -73,7 +73,7 @@ func (r *Reader) fill() {
 		r.ask(b, r.p.geo.Layers[layer])
 	}
 	if len(r.reads) > 0 {
-		r.p.o.Cold.Store().Start(r.reads)
+		r.p.reads.Start(r.reads)
 		clear(r.reads)
 		r.reads = r.reads[:0]
 	}
@@ -104,9 +104,8 @@ func (r *Reader) ask(b *block, l Layer) {
 		slot.page = b.warm[l.blockAt : l.blockAt+l.PageBytes()]
 		return
 	}
-	slot.coming = true
 	slot.read.Record, slot.read.Piece = b.cold, l.piece
-	r.reads = append(r.reads, slot.read)
+	r.reads = append(r.reads, &slot.read)
 }
 
 // Each calls do with the pages of a layer that a sequence holds, whole spans
@@ -171,15 +170,10 @@ func (r *Reader) group(s *Sequence, begin int) (end, missing int) {
 // the last to come as a rule, and waking up takes time.
 func (r *Reader) await(n int) error {
 	for i := n - 1; i >= 0; i-- {
-		slot := r.p.ring.at(i)
-		if !slot.coming {
-			continue
-		}
-		select {
-		case slot.ok = <-slot.ready:
-			slot.coming = false
-		case <-r.ctx.Done():
-			return r.ctx.Err()
+		if read := &r.p.ring.at(i).read; read.Coming() {
+			if err := r.p.reads.Await(r.ctx, read); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -193,7 +187,7 @@ func (r *Reader) take(l Layer) (compute.Span, error) {
 	if slot.read.Record != nil {
 		from = policy.Cold
 		var err error
-		if slot.page, err = slot.read.Data(slot.ok); err != nil {
+		if slot.page, err = slot.read.Data(); err != nil {
 			return compute.Span{}, r.p.lost(slot.b, err)
 		}
 		r.p.attended += l.PageBytes()
@@ -214,11 +208,8 @@ func (r *Reader) Close() {
 	if r.p.ring == nil {
 		return
 	}
-	for i := range r.p.ring.used {
-		if slot := r.p.ring.at(i); slot.coming {
-			<-slot.ready
-			slot.coming = false
-		}
+	if r.p.reads != nil {
+		r.p.reads.Stop()
 	}
 	r.p.ring.release(r.p.ring.used)
 	r.taken = 0

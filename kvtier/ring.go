@@ -18,14 +18,11 @@ type ring struct {
 }
 
 type ringSlot struct {
-	mem    []byte
-	span   compute.Span // mem, or memory of the device that it is copied to
-	b      *block
-	page   []byte     // where the block is, unless it must be read
-	read   store.Read // to mem, if it has a record
-	coming bool       // ready has not told yet
-	ready  chan bool  // the read has ended, well or not
-	ok     bool       // what ready told
+	mem  []byte
+	span compute.Span // mem, or memory of the device that it is copied to
+	b    *block
+	page []byte     // where the block is, unless it must be read
+	read store.Read // to mem, if it has a record
 }
 
 func newRing(dev compute.Device, n int, size int64, mapped bool) (*ring, error) {
@@ -43,8 +40,8 @@ func newRing(dev compute.Device, n int, size int64, mapped bool) (*ring, error) 
 	r.free = append(r.free, buf.Free)
 	for i := range int64(n) {
 		slot := &r.slots[i]
-		slot.mem, slot.span, slot.ready = host[i*size:(i+1)*size:(i+1)*size], compute.Span{Buf: buf, Off: i * size, N: size}, make(chan bool, 1)
-		slot.read = store.Read{Mem: slot.mem, Done: func(ok bool) { slot.ready <- ok }}
+		slot.mem, slot.span = host[i*size:(i+1)*size:(i+1)*size], compute.Span{Buf: buf, Off: i * size, N: size}
+		slot.read.Mem = slot.mem
 	}
 	return r, nil
 }

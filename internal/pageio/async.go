@@ -44,27 +44,55 @@ func (a *Async) Close() error {
 	return err
 }
 
-// Batch is reads that begin together.
-type Batch struct {
-	ring  *uring.Ring // the one of all files
-	reads []uring.Read
+// Batches is reads of one goroutine that begin together, and that it waits for.
+type Batches struct {
+	queue *uring.Queue // nil: this system has none
+	next  []uring.Read
 }
 
-// Add adds a read of b at off. It returns false if the file has none that nobody
-// waits for: ReadAt then reads. done is called once, by a goroutine that must not be
-// held up; ok is false unless all of b was read: ReadAt then tells what is wrong.
-func (t *Batch) Add(a *Async, b []byte, off int64, done func(ok bool)) bool {
-	if a.ring == nil || off < 0 || len(b) == 0 {
+// NewBatches is for any number of files.
+func NewBatches() *Batches {
+	t := &Batches{}
+	if queue, err := uring.NewQueue(); err == nil {
+		t.queue = queue
+	}
+	return t
+}
+
+// Add adds a read of b at off to those that Start begins. It returns false if the file has
+// none of this kind: ReadAt then reads. done is called once with the bytes read, by Start, Poll or Wait;
+// unless they are all of b, ReadAt tells what is wrong.
+func (t *Batches) Add(a *Async, b []byte, off int64, done func(n int, err error)) bool {
+	if t.queue == nil || a.ring == nil || off < 0 || len(b) == 0 {
 		return false
 	}
-	t.ring = a.ring
-	t.reads = append(t.reads, uring.Read{FD: a.fd, Memory: b, Off: off, Done: func(n int, err error) { done(err == nil && n == len(b)) }})
+	t.next = append(t.next, uring.Read{FD: a.fd, Memory: b, Off: off, Done: done})
 	return true
 }
 
-// Start begins the reads.
-func (t *Batch) Start() {
-	if len(t.reads) > 0 {
-		t.ring.Start(t.reads)
+// Start begins what was added.
+func (t *Batches) Start() {
+	if len(t.next) > 0 {
+		t.queue.Start(t.next)
+		clear(t.next)
+		t.next = t.next[:0]
 	}
+}
+
+// Poll tells of reads that have ended.
+func (t *Batches) Poll() {
+	if t.queue != nil {
+		t.queue.Poll()
+	}
+}
+
+// Wait is Poll once a read has ended. One is under way.
+func (t *Batches) Wait() { t.queue.Wait() }
+
+// Close implements io.Closer. No read may be under way.
+func (t *Batches) Close() error {
+	if t.queue == nil {
+		return nil
+	}
+	return t.queue.Close()
 }

@@ -14,7 +14,7 @@ func TestSetUpFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &Ring{fd: fd}
+		r := &kernelRing{fd: fd}
 		if err := r.setUp(&params{sqEntries: 1, cqEntries: 1, features: features}); err == nil {
 			t.Errorf("features %x: set up", features)
 		}

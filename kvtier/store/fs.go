@@ -54,6 +54,6 @@ type File interface {
 // BatchFile is a File whose reads may begin together.
 type BatchFile interface {
 	File
-	// Batch adds a read to others, as pageio.Batch.Add does.
-	Batch(t *pageio.Batch, b []byte, off int64, done func(ok bool)) bool
+	// Batch adds a read to others, as pageio.Batches.Add does.
+	Batch(t *pageio.Batches, b []byte, off int64, done func(n int, err error)) bool
 }

@@ -121,7 +121,7 @@ func (f *osFile) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // Batch implements BatchFile.
-func (f *osFile) Batch(t *pageio.Batch, b []byte, off int64, done func(ok bool)) bool {
+func (f *osFile) Batch(t *pageio.Batches, b []byte, off int64, done func(n int, err error)) bool {
 	return f.around(b, off) && t.Add(f.direct, b, off, done)
 }
 

@@ -1,10 +1,11 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"slices"
 
 	"gorun/internal/pageio"
 )
@@ -23,18 +24,28 @@ type Read struct {
 	// Mem begins on a block. It has pageio.Room of the size of a piece, or the size of
 	// the data in whole blocks.
 	Mem []byte
-	// Done is called once when the read has ended, by a goroutine that must not be held
-	// up. Data tells how it ended if it is given ok.
-	Done func(ok bool)
+
+	state readState
+	ok    bool                   // it ended well
+	end   func(n int, err error) // is called when it ends as one of a batch
 }
 
-// Start begins reads, as many at once as is good for the disk.
-func (s *Store) Start(reads []Read) { s.readers.start(reads) }
+type readState int
+
+const (
+	idle    readState = iota // ended, or never wanted
+	wanted                   // not begun
+	batched                  // under way
+	waited                   // under way, and a goroutine waits for it
+)
+
+// Coming reports whether the read was started and has not ended, as far as is known.
+func (r *Read) Coming() bool { return r.state != idle }
 
 // Data is what a read that has ended brought: it lies somewhere in Mem, and is what was
 // written, unless there is an error. What went wrong is tried again, to learn why.
-func (r *Read) Data(ok bool) ([]byte, error) {
-	if !ok {
+func (r *Read) Data() ([]byte, error) {
+	if !r.ok {
 		return r.Record.Read(r.Mem, r.Piece)
 	}
 	return r.Record.check(r.Mem, r.Record.extent(r.Piece))
@@ -104,67 +115,147 @@ func (r *Record) check(mem []byte, e extent) ([]byte, error) {
 // of the machine's host, may tell of reads only when it has nothing else to do.
 const MostUnderWay = 16 << 20
 
-// mostWaited is the number of reads under way that a goroutine waits for.
+// mostWaited is the number of reads under way that goroutines wait for.
 const mostWaited = 32
 
-// readers brings what is wanted, in order.
-type readers struct {
-	mu       sync.Mutex
-	wanted   []Read // not begun
-	underWay int64  // bytes
-	waited   int    // reads under way that a goroutine waits for
+// Reads brings what one goroutine wants, in order and many at once. It is that
+// goroutine which begins reads and learns that they have ended.
+type Reads struct {
+	batches  *pageio.Batches
+	wanted   []*Read
+	underWay int64      // bytes
+	batched  int        // reads under way
+	waited   int        // reads under way that a goroutine waits for
+	ended    chan *Read // of these
 }
 
-func (w *readers) start(reads []Read) {
-	w.mu.Lock()
+// NewReads is for records of any store.
+func NewReads() *Reads {
+	return &Reads{batches: pageio.NewBatches(), ended: make(chan *Read, mostWaited)}
+}
+
+// Start wants reads. They begin now, or during a later call when there is room.
+func (w *Reads) Start(reads []*Read) {
+	for _, r := range reads {
+		r.state = wanted
+	}
 	w.wanted = append(w.wanted, reads...)
+	w.Poll()
+}
+
+// Poll learns what has ended, and begins what there is room for.
+func (w *Reads) Poll() {
+	w.batches.Poll()
+	for w.waited > 0 && len(w.ended) > 0 {
+		w.gone(<-w.ended)
+	}
 	w.begin()
 }
 
-// begin begins reads as far as there is room. w.mu is held, and is not afterwards.
-func (w *readers) begin() {
-	var batch pageio.Batch
-	for len(w.wanted) > 0 {
-		r := w.wanted[0]
-		at := r.Record.extent(r.Piece)
-		if w.underWay > 0 && w.underWay+at.bytes() > MostUnderWay {
-			break
+// Await waits for a read that was started, or until the context ends.
+func (w *Reads) Await(ctx context.Context, r *Read) error {
+	for r.Coming() {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if !w.join(&batch, r, at) && !w.wait(r, at) {
-			break
+		if w.batched > 0 && r.state != waited {
+			w.batches.Wait()
+		} else {
+			select {
+			case r := <-w.ended:
+				w.gone(r)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
-		w.underWay += at.bytes()
-		w.wanted[0] = Read{}
-		w.wanted = w.wanted[1:]
+		w.begin()
 	}
-	w.mu.Unlock()
-	batch.Start()
+	return nil
+}
+
+// Stop forgets what has not begun, and waits for the rest.
+func (w *Reads) Stop() {
+	for _, r := range w.wanted {
+		r.state, r.ok = idle, false
+	}
+	clear(w.wanted)
+	w.wanted = w.wanted[:0]
+	for w.batched > 0 {
+		w.batches.Wait()
+	}
+	for w.waited > 0 {
+		w.gone(<-w.ended)
+	}
+}
+
+// Close stops, and gives everything back.
+func (w *Reads) Close() error {
+	w.Stop()
+	return w.batches.Close()
+}
+
+// begin begins reads as far as there is room.
+func (w *Reads) begin() {
+	for n := -1; n != 0; {
+		n = 0
+		for _, r := range w.wanted {
+			at := r.Record.extent(r.Piece)
+			if w.underWay > 0 && w.underWay+at.bytes() > MostUnderWay {
+				break
+			}
+			if !w.join(r, at) && !w.wait(r, at) {
+				break
+			}
+			w.underWay += at.bytes()
+			n++
+		}
+		w.wanted = slices.Delete(w.wanted, 0, n)
+		w.batches.Start() // some may fail at once
+	}
 }
 
 // join makes a read begin with others, if its file can do that.
-func (w *readers) join(batch *pageio.Batch, r Read, at extent) bool {
+func (w *Reads) join(r *Read, at extent) bool {
 	f, ok := r.Record.t.data.(BatchFile)
-	return ok && f.Batch(batch, r.Mem[:at.bytes()], r.Record.off()+at.begin, func(ok bool) {
-		w.mu.Lock()
-		w.underWay -= at.bytes()
-		w.begin()
-		r.Done(ok)
-	})
+	if !ok {
+		return false
+	}
+	if r.end == nil {
+		r.end = func(n int, err error) { w.told(r, n, err) }
+	}
+	if !f.Batch(w.batches, r.Mem[:at.bytes()], r.Record.off()+at.begin, r.end) {
+		return false
+	}
+	r.state = batched
+	w.batched++
+	return true
 }
 
 // wait makes a goroutine wait for a read, unless there are enough of them.
-func (w *readers) wait(r Read, at extent) bool {
+func (w *Reads) wait(r *Read, at extent) bool {
 	if w.waited == mostWaited {
 		return false
 	}
+	r.state = waited
 	w.waited++
 	go func() {
-		err := r.Record.read(r.Mem, at)
-		w.mu.Lock()
-		w.waited--
-		w.underWay -= at.bytes()
-		w.begin()
-		r.Done(err == nil)
+		r.ok = r.Record.read(r.Mem, at) == nil
+		w.ended <- r
 	}()
 	return true
+}
+
+// told takes note that a read of a batch has ended.
+func (w *Reads) told(r *Read, n int, err error) {
+	bytes := r.Bytes()
+	r.state, r.ok = idle, err == nil && int64(n) == bytes
+	w.batched--
+	w.underWay -= bytes
+}
+
+// gone takes note that a read has ended that a goroutine waited for.
+func (w *Reads) gone(r *Read) {
+	r.state = idle
+	w.waited--
+	w.underWay -= r.Bytes()
 }

@@ -2,7 +2,9 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -59,16 +61,19 @@ func (f *watchedFile) ReadAt(b []byte, off int64) (int, error) {
 	return f.File.ReadAt(b, off)
 }
 
-func (f *watchedFile) Batch(t *pageio.Batch, b []byte, off int64, done func(ok bool)) bool {
+func (f *watchedFile) Batch(t *pageio.Batches, b []byte, off int64, done func(n int, err error)) bool {
 	file, ok := f.File.(BatchFile)
 	if !ok || f.fs.alone {
 		return false
 	}
 	n := int64(len(b))
 	f.fs.count(n, 0)
-	ok = file.Batch(t, b, off, func(ok bool) {
-		f.fs.count(-n, 0)
-		done(ok && !f.fs.fail)
+	ok = file.Batch(t, b, off, func(n int, err error) {
+		f.fs.count(-int64(len(b)), 0)
+		if f.fs.fail {
+			n--
+		}
+		done(n, err)
 	})
 	if !ok {
 		f.fs.count(-n, 0)
@@ -106,8 +111,15 @@ func TestStart(t *testing.T) {
 				defer s.Unpin(r)
 				list, data, key = append(list, r), append(data, e.Data), key.Next(tokens)
 			}
-			var reads []Read
-			var all sync.WaitGroup
+			reads := NewReads()
+			defer reads.Close()
+			type expected struct {
+				*Read
+				name string
+				data []byte
+			}
+			var all []*Read
+			var expect []expected
 			for i, r := range list {
 				at := int64(0)
 				for piece := Whole; piece < len(wide.Pieces); piece++ {
@@ -121,26 +133,24 @@ func TestStart(t *testing.T) {
 						t.Fatal(err)
 					}
 					defer free()
-					all.Add(1)
-					read := Read{Record: r, Piece: piece, Mem: mem}
-					read.Done = func(ok bool) {
-						go func() { // who is told must not wait
-							defer all.Done()
-							if got, err := read.Data(ok); err != nil || !bytes.Equal(got, want) {
-								t.Errorf("record %d, piece %d: other data (%v)", i, piece, err)
-							}
-						}()
-					}
-					reads = append(reads, read)
+					read := &Read{Record: r, Piece: piece, Mem: mem}
+					all, expect = append(all, read), append(expect, expected{read, fmt.Sprintf("record %d, piece %d", i, piece), want})
 				}
 			}
-			s.Start(reads[:7])
-			s.Start(reads[7:])
-			all.Wait()
+			reads.Start(all[:7])
+			reads.Start(all[7:])
+			for _, e := range expect {
+				if err := reads.Await(context.Background(), e.Read); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := e.Data(); err != nil || !bytes.Equal(got, e.data) {
+					t.Errorf("%s: other data (%v)", e.name, err)
+				}
+			}
 			if fs.most > MostUnderWay && !fs.fail {
 				t.Errorf("%d bytes under way", fs.most)
 			}
-			if fs.now != 0 || fs.fail && fs.retried != len(reads) || !fs.fail && fs.mostWaits > mostWaited {
+			if fs.now != 0 || fs.fail && fs.retried != len(all) || !fs.fail && fs.mostWaits > mostWaited {
 				t.Errorf("%d bytes still under way; %d reads tried again; %d at once were waited for", fs.now, fs.retried, fs.mostWaits)
 			}
 		})
@@ -167,10 +177,13 @@ func TestStartDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer free()
-		ended := make(chan bool)
-		read := Read{Record: r, Piece: piece, Mem: mem, Done: func(ok bool) { ended <- ok }}
-		s.Start([]Read{read})
-		if _, err := read.Data(<-ended); errors.Is(err, ErrDamaged) != (piece == 1 || piece == Whole) {
+		reads, read := NewReads(), &Read{Record: r, Piece: piece, Mem: mem}
+		defer reads.Close()
+		reads.Start([]*Read{read})
+		if err := reads.Await(context.Background(), read); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read.Data(); errors.Is(err, ErrDamaged) != (piece == 1 || piece == Whole) {
 			t.Errorf("piece %d: %v", piece, err)
 		}
 	}

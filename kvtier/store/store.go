@@ -53,7 +53,6 @@ type Store struct {
 
 	queue   chan Entry
 	writing sync.WaitGroup
-	readers readers
 }
 
 // Errors of a store.
