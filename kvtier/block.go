@@ -48,20 +48,20 @@ func (s *space) find(key, parent store.Key, pos int, tokens []int32) *block {
 	if s.set == nil {
 		return nil
 	}
-	r := s.set.Block(parent, pos, tokens)
+	r := s.set.Block(key, parent, pos, tokens)
 	if r == nil {
 		return nil
 	}
 	b := s.pool.newBlock(s, pos/len(tokens))
 	b.cold = r
-	s.learn(b, key, parent, tokens)
+	s.learn(b, key, parent, r.Tokens())
 	return b
 }
 
-// learn makes a full block one that others find.
+// learn makes a full block one that others find. tokens do not change any more.
 func (s *space) learn(b *block, key, parent store.Key, tokens []int32) {
 	b.known, b.Open = true, false
-	b.key, b.parent, b.tokens = key, parent, slices.Clone(tokens)
+	b.key, b.parent, b.tokens = key, parent, tokens
 	s.index[b.key] = b
 }
 

@@ -147,7 +147,7 @@ func (r *Reader) Each(layer int, s *Sequence, do func(first int, pages []compute
 }
 
 // group is the end of the spans from begin on that are attended to at once, as
-// many as take half of the ring, so that the rest is read meanwhile; and how
+// many as take a part of the ring, so that the rest is read meanwhile; and how
 // many of their blocks must be brought.
 func (r *Reader) group(s *Sequence, begin int) (end, missing int) {
 	perSpan := compute.SpanTokens / r.p.geo.BlockTokens
@@ -158,7 +158,7 @@ func (r *Reader) group(s *Sequence, begin int) (end, missing int) {
 				more++
 			}
 		}
-		if end > begin && more > len(r.p.ring.slots)/2 {
+		if end > begin && more > len(r.p.ring.slots)/ringParts {
 			break
 		}
 		end, missing = next, more

@@ -53,7 +53,7 @@ func (s *Sequence) Resume(ctx context.Context, tokens []int32) (int, error) {
 // that can go on.
 func (s *Sequence) search(tokens []int32) (blocks []*block, snapshot *store.Record, n int) {
 	geo, size := s.pool.geo, s.pool.geo.BlockTokens
-	keys := []store.Key{s.space.root}
+	keys := append(make([]store.Key, 0, len(tokens)/size+1), s.space.root)
 	for i := 0; (i+1)*size <= len(tokens); i++ {
 		part := tokens[i*size : (i+1)*size]
 		key := keys[i].Next(part)

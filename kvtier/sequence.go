@@ -352,7 +352,7 @@ func (s *Sequence) learn(i int) {
 	key := parent.Next(tokens)
 	other := s.space.index[key]
 	if other == nil || !slices.Equal(other.tokens, tokens) {
-		s.space.learn(b, key, parent, tokens)
+		s.space.learn(b, key, parent, slices.Clone(tokens))
 		if p.stage != nil && s.space.set != nil {
 			p.dirty = append(p.dirty, b)
 		}

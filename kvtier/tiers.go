@@ -6,7 +6,6 @@ import (
 	"gorun/compute"
 	"gorun/internal/pageio"
 	"gorun/internal/units"
-	"gorun/kvtier/store"
 )
 
 // Tiers says how much of the KV cache may be where. The zero value keeps all
@@ -70,23 +69,25 @@ func (g Geometry) Sizes(ctx, batch, sequences int, t Tiers) (Sizes, error) {
 	return s, nil
 }
 
-// The ring holds twice what is under way: half of it is attended to while the other half
-// is read. A half has some spans, and as many pages as keep the disk busy, if these are not
-// so small that they would be too many.
+// The ring is attended to in parts, each of whole spans, while all others are read. So
+// much memory keeps a disk busy, if pages are not so small that they would be too many; and it stays in
+// the third cache, which is worth more than longer reads are: neither the disk nor attention waits for memory.
 const (
-	halfSpans = 2
-	halfPages = 512
+	ringBytes = 8 << 20
+	ringPages = 1024
+	ringParts = 4
+	leastRing = 3 // spans
 )
 
 // ringSlots is the number of pages in the ring; 0: none is needed.
 func (g Geometry) ringSlots(s Sizes, t Tiers) int {
-	span := g.ceil(compute.SpanTokens)
 	streamed := t.Cold && s.HotBlocks > 0 || t.Copies && s.WarmBlocks > 0
 	if !streamed {
 		return 0
 	}
-	busy := min(int(store.MostUnderWay/g.SmallestPage()), halfPages)
-	return 2 * max(halfSpans*span, (busy+span-1)/span*span)
+	span := g.ceil(compute.SpanTokens)
+	pages := min(int(ringBytes/g.SmallestPage()), ringPages)
+	return span * max(leastRing, (pages+span-1)/span)
 }
 
 // ringSlotBytes is the memory of a page in the ring, wherever it begins on

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 
 	"gorun/compute"
 	"gorun/gguf"
@@ -26,8 +27,42 @@ type Cold struct {
 	FS store.FS
 }
 
+// opening is a cold tier that is being opened, beside what else a model begins with.
+type opening struct {
+	done    sync.WaitGroup
+	store   *store.Store // nil without a cold tier
+	weights string       // the fingerprint
+	err     error
+}
+
+// openCold begins to open the cold tier.
+func (m *Model) openCold() *opening {
+	o, cold := &opening{}, m.plan.Options.KVCold
+	if cold == nil {
+		return o
+	}
+	o.done.Go(func() {
+		fs := cold.FS
+		if fs == nil {
+			fs = store.Dir(cold.Dir)
+		}
+		if o.weights, o.err = Fingerprint(m.file); o.err == nil {
+			o.store, o.err = store.Open(store.Options{FS: fs, Cap: cold.Bytes, Log: m.plan.Options.Log})
+		}
+	})
+	return o
+}
+
+// close closes the store, once it is open.
+func (o *opening) close() error {
+	if o.done.Wait(); o.store == nil {
+		return nil
+	}
+	return o.store.Close()
+}
+
 // newPool makes the KV cache that the plan says.
-func (m *Model) newPool(stream compute.Stream, trace *policy.Writer) (*kvtier.Pool, error) {
+func (m *Model) newPool(stream compute.Stream, trace *policy.Writer, cold *opening) (*kvtier.Pool, error) {
 	p := m.plan
 	c := kvtier.Config{
 		Geometry: p.Geometry, Context: p.Options.Context, Batch: p.Options.Batch, Sequences: p.Options.Sequences, Tiers: p.tiers(),
@@ -36,21 +71,13 @@ func (m *Model) newPool(stream compute.Stream, trace *policy.Writer) (*kvtier.Po
 	if p.paging != nil {
 		c.Pool = uint8(len(p.paging.TracePools()))
 	}
-	if cold := p.Options.KVCold; cold != nil {
-		weights, err := Fingerprint(m.file)
-		if err != nil {
-			return nil, err
-		}
-		fs := cold.FS
-		if fs == nil {
-			fs = store.Dir(cold.Dir)
-		}
-		if m.store, err = store.Open(store.Options{FS: fs, Cap: cold.Bytes, Log: p.Options.Log}); err != nil {
-			return nil, err
-		}
-		m.close = append(m.close, m.store.Close)
-		layout := p.Geometry.Layout(m.Name(), weights, m.device.Numerics())
-		if c.Cold, err = m.store.Set(cold.User, layout); err != nil {
+	if cold.done.Wait(); cold.err != nil {
+		return nil, cold.err
+	}
+	if m.store = cold.store; m.store != nil {
+		var err error
+		layout := p.Geometry.Layout(m.Name(), cold.weights, m.device.Numerics())
+		if c.Cold, err = m.store.Set(p.Options.KVCold.User, layout); err != nil {
 			return nil, err
 		}
 	}

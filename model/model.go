@@ -67,6 +67,8 @@ func (p *Plan) Load(ctx context.Context, f *gguf.File) (*Model, error) {
 
 func (m *Model) load(ctx context.Context) (err error) {
 	p, dev := m.plan, m.plan.Options.Device
+	cold := m.openCold()
+	m.close = append(m.close, cold.close)
 	if dev == nil {
 		if dev, err = p.Options.newCPU(); err != nil {
 			return err
@@ -101,7 +103,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 		return err
 	}
 	m.close = append(m.close, sc.buf.Free)
-	if m.pool, err = m.newPool(stream, trace); err != nil {
+	if m.pool, err = m.newPool(stream, trace, cold); err != nil {
 		return err
 	}
 	m.close = append(m.close, m.pool.Close)

@@ -24,7 +24,8 @@ func snapshotKey(k Key, tail []int32) Key {
 }
 
 func keyOf(kind string, before Key, tokens []int32) Key {
-	b := make([]byte, 0, len(kind)+len(before)+4*len(tokens))
+	var most [1 << 10]byte // of most blocks, which need no memory then
+	b := most[:0]
 	return sha256.Sum256(appendTokens(append(append(b, kind...), before[:]...), tokens))
 }
 
@@ -127,11 +128,12 @@ func (h *header) decode(b []byte, k kind, mostTokens, mostPieces int, mostBytes 
 	*h = header{kind: k, seq: le.Uint64(b[8:]), pos: int64(le.Uint64(b[16:])), used: int64(le.Uint64(b[24:]))}
 	copy(h.key[:], b[32:])
 	copy(h.parent[:], b[64:])
-	for i := range int(tokens) {
-		h.tokens = append(h.tokens, int32(le.Uint32(b[headerFixed+4*i:])))
+	h.tokens, h.sums = make([]int32, tokens), make([]uint32, pieces)
+	for i := range h.tokens {
+		h.tokens[i] = int32(le.Uint32(b[headerFixed+4*i:]))
 	}
-	for i := range int(pieces) {
-		h.sums = append(h.sums, le.Uint32(b[headerFixed+4*int(tokens)+4*i:]))
+	for i := range h.sums {
+		h.sums[i] = le.Uint32(b[headerFixed+4*int(tokens)+4*i:])
 	}
 	if h.pos < 0 || h.used < 0 || h.used > mostBytes {
 		return false, errHeader

@@ -110,10 +110,10 @@ func (r *Record) check(mem []byte, e extent) ([]byte, error) {
 	return mem[from-e.begin : to-e.begin], nil
 }
 
-// MostUnderWay is the bytes of reads that are under way at once, unless a single one has
+// mostUnderWay is the bytes of reads that are under way at once, unless a single one has
 // more. Others wait until these end: a disk, above all one that is a program
 // of the machine's host, may tell of reads only when it has nothing else to do.
-const MostUnderWay = 16 << 20
+const mostUnderWay = 8 << 20
 
 // mostWaited is the number of reads under way that goroutines wait for.
 const mostWaited = 32
@@ -200,7 +200,7 @@ func (w *Reads) begin() {
 		n = 0
 		for _, r := range w.wanted {
 			at := r.Record.extent(r.Piece)
-			if w.underWay > 0 && w.underWay+at.bytes() > MostUnderWay {
+			if w.underWay > 0 && w.underWay+at.bytes() > mostUnderWay {
 				break
 			}
 			if !w.join(r, at) && !w.wait(r, at) {

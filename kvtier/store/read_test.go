@@ -147,7 +147,7 @@ func TestStart(t *testing.T) {
 					t.Errorf("%s: other data (%v)", e.name, err)
 				}
 			}
-			if fs.most > MostUnderWay && !fs.fail {
+			if fs.most > mostUnderWay && !fs.fail {
 				t.Errorf("%d bytes under way", fs.most)
 			}
 			if fs.now != 0 || fs.fail && fs.retried != len(all) || !fs.fail && fs.mostWaits > mostWaited {
@@ -166,7 +166,7 @@ func TestStartDamaged(t *testing.T) {
 	set := setOf(t, s, "u")
 	x.write(t, set)
 	e := x.entries(set)[1]
-	r := set.Block(e.Parent, e.Pos, e.Tokens)
+	r := set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, e.Tokens)
 	defer s.Unpin(r)
 	if _, err := r.t.data.WriteAt([]byte{^e.Data[1030]}, r.off()+1030); err != nil { // of piece 1
 		t.Fatal(err)

@@ -161,7 +161,7 @@ func (s *Store) openSet(path string, l *Layout) (*Set, error) {
 		}
 		found = *l
 	}
-	set := &Set{store: s, path: path, layout: found, byKey: map[Key]*Record{}, behind: map[Key][]*Record{}}
+	set := &Set{store: s, path: path, layout: found, behind: map[Key][]*Record{}}
 	set.blocks = &table{store: s, set: set, kind: blocks, name: path + "/blocks", tokens: found.BlockTokens, bounds: []int64{0}}
 	for _, n := range found.Pieces {
 		set.blocks.bounds = append(set.blocks.bounds, set.blocks.bounds[len(set.blocks.bounds)-1]+n)
@@ -201,7 +201,10 @@ func (s *Store) index(t *table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes += int64(len(t.slots)) * t.headBytes
-	var list []*Record
+	if t.kind == blocks {
+		t.set.byKey = make(map[Key]*Record, len(t.slots))
+	}
+	list := make([]*Record, 0, len(t.slots))
 	for _, r := range t.slots {
 		if r == nil {
 			continue
@@ -273,11 +276,11 @@ func (set *Set) forget(r *Record) {
 }
 
 // Block finds the block of those tokens behind the key parent, and pins it; nil
-// if there is none. The key finds a candidate, all tokens decide.
-func (set *Set) Block(parent Key, pos int, tokens []int32) *Record {
+// if there is none. The key, parent.Next of the tokens, finds a candidate, all tokens decide.
+func (set *Set) Block(key, parent Key, pos int, tokens []int32) *Record {
 	set.store.mu.Lock()
 	defer set.store.mu.Unlock()
-	r := set.byKey[parent.Next(tokens)]
+	r := set.byKey[key]
 	if r == nil || r.h.parent != parent || r.h.pos != int64(pos) || !slices.Equal(r.h.tokens, tokens) {
 		return nil
 	}

@@ -107,7 +107,7 @@ func (x text) verify(set *Set) (tokens int, snapshot bool, err error) {
 		if e.State {
 			r = set.Snapshot(e.Parent, e.Pos, e.Tokens)
 		} else {
-			r = set.Block(e.Parent, e.Pos, e.Tokens)
+			r = set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, e.Tokens)
 		}
 		if r == nil {
 			chain = false
@@ -159,7 +159,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			// A piece alone, wherever it begins.
 			e := texts[0].entries(set)[2]
-			r := set.Block(e.Parent, e.Pos, e.Tokens)
+			r := set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, e.Tokens)
 			mem, free, err := pageio.NewMemory(pageio.Room(4096))
 			if err != nil {
 				t.Fatal(err)
@@ -203,7 +203,7 @@ func TestAllTokensCount(t *testing.T) {
 	e := x.entries(set)[1]
 	other := []int32{9, 9, 9, 9}
 	set.byKey[e.Parent.Next(other)] = set.byKey[e.Parent.Next(e.Tokens)]
-	if r := set.Block(e.Parent, e.Pos, other); r != nil {
+	if r := set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, other); r != nil {
 		t.Error("a record of other tokens was found")
 	}
 }

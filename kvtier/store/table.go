@@ -49,6 +49,9 @@ func (r *Record) Key() (key, parent Key) { return r.h.key, r.h.parent }
 // Bytes is the length of the data.
 func (r *Record) Bytes() int64 { return r.h.used }
 
+// headsAtOnce is the bytes of headers that are read together.
+const headsAtOnce = 64 << 10
+
 // open opens the files of a table and reads its headers. What is damaged is
 // told to lost, and freed unless the store is only looked at.
 func (t *table) open(flag OpenFlag, lost func(what string)) (err error) {
@@ -66,12 +69,18 @@ func (t *table) open(flag OpenFlag, lost func(what string)) (err error) {
 	if err != nil {
 		return err
 	}
-	n := int(headSize / t.headBytes)
-	b := make([]byte, t.headBytes)
+	n, many := int(headSize/t.headBytes), int(max(1, headsAtOnce/t.headBytes))
+	var heads []byte
+	t.slots = make([]*Record, 0, n)
 	for i := range n {
-		if _, err := t.head.ReadAt(b, int64(i)*t.headBytes); err != nil {
-			return fmt.Errorf("%s.head: %w", t.name, err)
+		if len(heads) == 0 {
+			heads = make([]byte, int64(min(many, n-i))*t.headBytes)
+			if _, err := t.head.ReadAt(heads, int64(i)*t.headBytes); err != nil {
+				return fmt.Errorf("%s.head: %w", t.name, err)
+			}
 		}
+		b := heads[:t.headBytes]
+		heads = heads[t.headBytes:]
 		r := &Record{t: t, slot: i}
 		ok, err := r.h.decode(b, t.kind, t.tokens, len(t.bounds)-1, t.slotBytes)
 		if ok && int64(i+1)*t.slotBytes > dataSize {

@@ -120,7 +120,7 @@ func (s *Store) commit(batch []Entry) (first error) {
 // present finds what an entry would write.
 func (s *Store) present(e Entry) *Record {
 	if !e.State {
-		return e.Set.Block(e.Parent, e.Pos, e.Tokens)
+		return e.Set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, e.Tokens)
 	}
 	r := e.Set.Snapshot(e.Parent, e.Pos, e.Tokens)
 	if r != nil && len(r.h.tokens) != len(e.Tokens) {
