@@ -113,7 +113,7 @@ func (r *Record) check(mem []byte, e extent) ([]byte, error) {
 // mostUnderWay is the bytes of reads that are under way at once, unless a single one has
 // more. Others wait until these end: a disk, above all one that is a program
 // of the machine's host, may tell of reads only when it has nothing else to do.
-const mostUnderWay = 8 << 20
+const mostUnderWay = 6 << 20
 
 // mostWaited is the number of reads under way that goroutines wait for.
 const mostWaited = 32
