@@ -269,3 +269,44 @@ func TestQueueEnds(t *testing.T) {
 	}
 	q.Close()
 }
+
+// TestBatches reads many pieces together, one of them beyond the end, and wants each to end once with
+// what ReadAt would return.
+func TestBatches(t *testing.T) {
+	path, data := newFile(t, t.TempDir(), 1<<20)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := pageio.NewAsync(f)
+	defer a.Close()
+	batches := pageio.NewBatches()
+	defer batches.Close()
+	batches.Poll()
+	if batches.Add(a, nil, 0, nil) || batches.Add(a, make([]byte, 1), -1, nil) {
+		t.Error("a read of nothing, or of nowhere, was added")
+	}
+	const size, reads = 5000, 100
+	ends := 0
+	for i := range reads {
+		off, b := i*9999, make([]byte, size)
+		if i == reads-1 {
+			off = len(data) - 10
+		}
+		want := data[off:min(off+size, len(data))]
+		if !batches.Add(a, b, int64(off), func(n int, err error) {
+			if ends++; err != nil || !bytes.Equal(b[:n], want) {
+				t.Errorf("read %d: %d of %d bytes, %v", i, n, len(want), err)
+			}
+		}) {
+			t.Skip("this system has no such reads")
+		}
+	}
+	batches.Start()
+	for before := -1; ends < reads; batches.Wait() {
+		if ends == before {
+			t.Fatalf("waited for nothing after %d reads", ends)
+		}
+		before = ends
+	}
+}

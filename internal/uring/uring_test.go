@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -140,4 +141,72 @@ func TestShared(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// queue returns a queue of the test's own.
+func queue(t *testing.T) *Queue {
+	t.Helper()
+	q, err := NewQueue()
+	if errors.Is(err, ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return q
+}
+
+// TestQueue begins more reads than there is room for, in several calls, some of which fail, and wants
+// each to end once, in a call of the same goroutine.
+func TestQueue(t *testing.T) {
+	q := queue(t)
+	q.Poll()
+	q.Wait() // for nothing
+	const reads, size = 1000, 64
+	f, content := file(t, reads*size)
+	got, ends, failures := make([]byte, len(content)), make([]int, reads), 0
+	begin := func(from, to int) {
+		batch := []Read{{FD: -1, Memory: make([]byte, 1), Done: func(_ int, err error) {
+			if failures++; !errors.Is(err, syscall.EBADF) {
+				t.Errorf("of no file: %v", err)
+			}
+		}}}
+		for i := from; i < to; i++ {
+			batch = append(batch, Read{int(f.Fd()), got[i*size : (i+1)*size], int64(i * size), func(n int, err error) {
+				if ends[i]++; n != size || err != nil {
+					t.Errorf("read %d: %d bytes, %v", i, n, err)
+				}
+			}})
+		}
+		q.Start(batch)
+	}
+	begin(0, 10)
+	q.Poll()
+	begin(10, 700)
+	begin(700, reads)
+	for slices.Contains(ends, 0) || failures < 3 {
+		before := failures
+		for _, n := range ends {
+			before += n
+		}
+		q.Wait()
+		after := failures
+		for _, n := range ends {
+			after += n
+		}
+		if after == before {
+			t.Fatalf("waited for nothing after %d reads", after)
+		}
+	}
+	if q.Wait(); slices.Max(ends) > 1 || failures > 3 {
+		t.Error("a read has ended twice")
+	}
+	if !bytes.Equal(got, content) {
+		t.Error("other bytes than in the file")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gorun/internal/pageio"
 )
@@ -186,5 +187,84 @@ func TestStartDamaged(t *testing.T) {
 		if _, err := read.Data(); errors.Is(err, ErrDamaged) != (piece == 1 || piece == Whole) {
 			t.Errorf("piece %d: %v", piece, err)
 		}
+	}
+}
+
+// heldFS has reads of data that wait until they are let go.
+type heldFS struct {
+	FS
+	letGo chan struct{}
+}
+
+type heldFile struct {
+	File
+	letGo chan struct{}
+}
+
+func (f *heldFS) Open(path string, flag OpenFlag) (File, error) {
+	file, err := f.FS.Open(path, flag)
+	if err != nil || !strings.HasSuffix(path, "blocks.data") {
+		return file, err
+	}
+	return &heldFile{file, f.letGo}, nil
+}
+
+func (f *heldFile) ReadAt(b []byte, off int64) (int, error) {
+	<-f.letGo
+	return f.File.ReadAt(b, off)
+}
+
+// TestStop cancels the wait for a read, and stops: what is under way is waited for, nothing else
+// begins, and reads go on to work.
+func TestStop(t *testing.T) {
+	fs := &heldFS{newMemFS(), make(chan struct{})}
+	s := open(t, fs, Options{})
+	defer s.Close()
+	x := textOf(1, 8)
+	set := setOf(t, s, "u")
+	x.write(t, set)
+	e := x.entries(set)[1]
+	r := set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, e.Tokens)
+	defer s.Unpin(r)
+	reads, all := NewReads(), make([]*Read, 2*mostWaited)
+	for i := range all {
+		all[i] = &Read{Record: r, Piece: i % len(small.Pieces), Mem: make([]byte, pageio.Room(4096))}
+	}
+	reads.Start(all)
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if err := reads.Await(ctx, all[0]); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		reads.Stop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+		t.Error("reads under way were not waited for")
+	case <-time.After(10 * time.Millisecond):
+	}
+	for range mostWaited {
+		fs.letGo <- struct{}{}
+	}
+	<-stopped
+	close(fs.letGo)
+	for i, read := range all {
+		if read.Coming() || read.ok != (i < mostWaited) {
+			t.Errorf("read %d: coming %v, well %v", i, read.Coming(), read.ok)
+		}
+	}
+	if _, err := all[0].Data(); err != nil {
+		t.Error(err)
+	}
+	last := all[len(all)-1]
+	reads.Start([]*Read{last})
+	if err := reads.Await(context.Background(), last); err != nil || !last.ok {
+		t.Errorf("after that: %v", err)
+	}
+	if err := reads.Close(); err != nil {
+		t.Error(err)
 	}
 }
