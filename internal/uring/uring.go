@@ -5,11 +5,16 @@
 // Linux takes reads from a ring in shared memory instead (io_uring) and puts
 // their results into another one:
 //
-//	Start ──> [ submissions ] ──> kernel ──> [ completions ] ──> reaper ──> Done
+//	Start ──> [ submissions ] ──> kernel ──> [ completions ] ──> Done
 //
-// The reaper is a goroutine that sleeps in the network poller until an event
-// descriptor tells it of completions. So who reads sleeps as one who waits for a network does.
 // Reads that begin together cost one call of the system, and the disk is told once.
+//
+// A Ring is for reads of many goroutines that wait for one each. Its completions are collected by a
+// goroutine that sleeps in the network poller until an event descriptor tells it of them, so who
+// reads sleeps as one who waits for a network does.
+//
+// A Queue is for one goroutine with many reads under way, which collects completions itself: what
+// it begins next is with the disk before anybody else is woken.
 package uring
 
 import "errors"
@@ -22,6 +27,6 @@ type Read struct {
 	FD     int
 	Memory []byte
 	Off    int64
-	// Done is called once, by a goroutine that must not be held up.
+	// Done is called once, by the goroutine that collects completions, which must not be held up.
 	Done func(n int, err error)
 }
