@@ -60,7 +60,14 @@ func SelfTest(name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(gemm.SelfTest(products), attention.Check(), vectors.Check())
+	// Side by side: every process begins with this.
+	var all sync.WaitGroup
+	var ofAttention, ofVectors error
+	all.Go(func() { ofAttention = attention.Check() })
+	all.Go(func() { ofVectors = vectors.Check() })
+	ofProducts := gemm.SelfTest(products)
+	all.Wait()
+	return errors.Join(ofProducts, ofAttention, ofVectors)
 }
 
 // chooseKernels picks a set. One that was asked for must pass; otherwise a set

@@ -11,8 +11,9 @@ import (
 // Check runs each kernel of the set once and compares the bits of the results
 // with those of plain Go.
 func (s *Set) Check() error {
+	w := newChecking()
 	for t, k := range s.types {
-		if err := s.checkType(t, k); err != nil {
+		if err := s.checkType(t, k, w); err != nil {
 			return err
 		}
 	}
@@ -36,38 +37,66 @@ func (s *Set) Check() error {
 	return s.differ("softmax", append(got, top, sum), append(want, wantTop, wantSum))
 }
 
-func (s *Set) checkType(t tensor.Type, k *kernels) error {
-	const vectors, keys = 8, 32
-	const width = vectors * lanes
+// Each type is checked with some vectors of each of some keys.
+const (
+	checkedKeys    = 32
+	checkedVectors = 8
+	checkedWidth   = checkedVectors * lanes
+)
+
+// checking is what types are checked with, one after the other in the same memory: every
+// process begins with this.
+type checking struct {
+	q, weights []float32
+	rows       []byte
+	dots, sums []float32 // as plain Go has them
+	got, want  []float32
+}
+
+func newChecking() *checking {
+	const keys, width = checkedKeys, checkedWidth
+	return &checking{
+		// A query row's results do not depend on how many there are.
+		q: kernelset.Numbers(heights[0] * width), weights: kernelset.Numbers(heights[0] * keys),
+		rows: finite(4 * keys * width),
+		dots: make([]float32, heights[0]*keys), sums: make([]float32, heights[0]*width),
+		got: make([]float32, max(heights[0], keys)*max(width, keys)), want: make([]float32, keys*width),
+	}
+}
+
+func (s *Set) checkType(t tensor.Type, k *kernels, w *checking) error {
+	const vectors, keys, width = checkedVectors, checkedKeys, checkedWidth
 	size := width / t.BlockSize() * t.BlockBytes()
-	rows, plain := finite(keys*size), generic.types[t]
-	// A query row's results do not depend on how many there are.
-	q, weights := kernelset.Numbers(heights[0]*width), kernelset.Numbers(heights[0]*keys)
-	var dots, sums []float32
+	rows, plain := w.rows[:keys*size], generic.types[t]
+	known := false
 	for i, height := range heights {
 		if k.dots[i] == nil {
 			continue
 		}
-		if dots == nil {
-			dots, sums = make([]float32, heights[0]*keys), make([]float32, heights[0]*width)
-			plain.dots[0](dots, keys, q, rows, size, 0, vectors, keys, 0.25)
-			plain.add[0](sums, weights, keys, rows, size, 0, vectors, keys)
+		if !known {
+			known = true
+			clear(w.sums)
+			plain.dots[0](w.dots, keys, w.q, rows, size, 0, vectors, keys, 0.25)
+			plain.add[0](w.sums, w.weights, keys, rows, size, 0, vectors, keys)
 		}
-		got := make([]float32, height*keys)
-		k.dots[i](got, keys, q[:height*width], rows, size, 0, vectors, keys, 0.25)
-		if err := s.differ("dots of "+t.String(), got, dots[:len(got)]); err != nil {
+		got := w.got[:height*keys]
+		clear(got)
+		k.dots[i](got, keys, w.q[:height*width], rows, size, 0, vectors, keys, 0.25)
+		if err := s.differ("dots of "+t.String(), got, w.dots[:len(got)]); err != nil {
 			return err
 		}
-		got = make([]float32, height*width)
-		k.add[i](got, weights[:height*keys], keys, rows, size, 0, vectors, keys)
-		if err := s.differ("add of "+t.String(), got, sums[:len(got)]); err != nil {
+		got = w.got[:height*width]
+		clear(got)
+		k.add[i](got, w.weights[:height*keys], keys, rows, size, 0, vectors, keys)
+		if err := s.differ("add of "+t.String(), got, w.sums[:len(got)]); err != nil {
 			return err
 		}
 	}
-	got, want := make([]float32, keys*width), make([]float32, keys*width)
+	got := w.got[:keys*width]
+	clear(got)
 	k.load(got, width, rows, size, 0, keys, width)
-	plain.load(want, width, rows, size, 0, keys, width)
-	return s.differ("load of "+t.String(), got, want)
+	plain.load(w.want, width, rows, size, 0, keys, width)
+	return s.differ("load of "+t.String(), got, w.want)
 }
 
 // differ is an error if not all bits are the same.
