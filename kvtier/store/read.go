@@ -152,7 +152,8 @@ func (w *Reads) Poll() {
 	w.begin()
 }
 
-// Await waits for a read that was started, or until the context ends.
+// Await waits for a read that was started, or until the context ends. Where the kernel does
+// the waiting, that is noticed when the next read ends: no memory can be had back before.
 func (w *Reads) Await(ctx context.Context, r *Read) error {
 	for r.Coming() {
 		if err := ctx.Err(); err != nil {
