@@ -166,8 +166,8 @@ func (r *Reader) group(s *Sequence, begin int) (end, missing int) {
 	return end, missing
 }
 
-// await waits for the next n pages of the ring: for the last one first, since that is
-// the last to come as a rule, and waking up takes time.
+// await waits for the next n pages of the ring: for the last one first, which as a rule is
+// the last to come.
 func (r *Reader) await(n int) error {
 	for i := n - 1; i >= 0; i-- {
 		if read := &r.p.ring.at(i).read; read.Coming() {

@@ -43,7 +43,7 @@ type commands struct {
 	Audit      auditCommand      `cmd:"" help:"Replay a trace of page decisions under other policies."`
 	Version    versionCommand    `cmd:"" help:"Show the version."`
 
-	Short kong.VersionFlag `name:"version" short:"V" env:"-" help:"Show the version in one line."`
+	VersionLine kong.VersionFlag `name:"version" short:"V" env:"-" help:"Show the version in one line."`
 }
 
 const description = `Runs GGUF language models on the CPU.

@@ -19,8 +19,7 @@ type Ring struct {
 	event  *os.File
 	reaper sync.WaitGroup
 
-	mu      sync.Mutex // of what submits
-	reaping bool       // the reaper will submit what waits
+	mu sync.Mutex // of all that kernelRing has
 }
 
 var shared struct {
@@ -81,19 +80,6 @@ func (r *Ring) askForEvents() error {
 	return nil
 }
 
-// Start begins reads, with one call of the system if there is room for all.
-func (r *Ring) Start(reads []Read) {
-	r.mu.Lock()
-	r.waiting = append(r.waiting, reads...)
-	var failed []Read
-	var err error
-	if !r.reaping {
-		failed, err = r.submit()
-	}
-	r.mu.Unlock()
-	fail(failed, err)
-}
-
 // waiter is who waits for one read.
 type waiter struct {
 	ended chan struct{}
@@ -114,15 +100,19 @@ var waiters = sync.Pool{New: func() any {
 // ReadAt reads len(b) bytes of a file, which may be fewer at its end, in one read.
 func (r *Ring) ReadAt(fd int, b []byte, off int64) (int, error) {
 	w := waiters.Get().(*waiter)
-	r.Start([]Read{{FD: fd, Memory: b, Off: off, Done: w.done}})
+	r.mu.Lock()
+	r.waiting = append(r.waiting, Read{FD: fd, Memory: b, Off: off, Done: w.done})
+	failed, err := r.submit()
+	r.mu.Unlock()
+	fail(failed, err)
 	<-w.ended
 	n, err := w.n, w.err
 	waiters.Put(w)
 	return n, err
 }
 
-// reap hands results to who waits for them, until the event is closed. Reads that
-// they begin then are submitted together.
+// reap hands results to who waits for them, and submits what waits for a place, until the
+// event is closed. A waiter takes its result without being waited for.
 func (r *Ring) reap() {
 	var count [8]byte
 	for {
@@ -130,12 +120,8 @@ func (r *Ring) reap() {
 			return
 		}
 		r.mu.Lock()
-		r.reaping = true
-		r.mu.Unlock()
 		r.collect()
-		r.mu.Lock()
 		r.release()
-		r.reaping = false
 		failed, err := r.submit()
 		r.mu.Unlock()
 		fail(failed, err)

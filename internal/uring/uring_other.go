@@ -14,9 +14,6 @@ func (*Ring) Release() error { return nil }
 // ReadAt returns ErrUnsupported.
 func (*Ring) ReadAt(fd int, b []byte, off int64) (int, error) { return 0, ErrUnsupported }
 
-// Start is never called: there is no ring.
-func (*Ring) Start([]Read) {}
-
 // Queue is not there on this system.
 type Queue struct{}
 

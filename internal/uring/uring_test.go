@@ -3,7 +3,6 @@ package uring
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,22 +14,36 @@ import (
 	"time"
 )
 
-// ring returns the shared ring; tests of what needs one end where there is none.
+// until returns v until the test ends; tests of what needs it end where there is none.
+func until[T any](t *testing.T, end func(T) error) func(v T, err error) T {
+	t.Helper()
+	return func(v T, err error) T {
+		t.Helper()
+		if errors.Is(err, ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := end(v); err != nil {
+				t.Error(err)
+			}
+		})
+		return v
+	}
+}
+
+// ring returns the shared ring.
 func ring(t *testing.T) *Ring {
 	t.Helper()
-	r, err := Shared()
-	if errors.Is(err, ErrUnsupported) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Release(); err != nil {
-			t.Error(err)
-		}
-	})
-	return r
+	return until(t, (*Ring).Release)(Shared())
+}
+
+// queue returns a queue of the test's own.
+func queue(t *testing.T) *Queue {
+	t.Helper()
+	return until(t, (*Queue).Close)(NewQueue())
 }
 
 // file is one of n random bytes, with these.
@@ -76,42 +89,6 @@ func TestReadAt(t *testing.T) {
 	all.Wait()
 }
 
-// TestStart begins more reads at once than the ring has room for, each of which begins
-// another when it ends, and wants each to end once.
-func TestStart(t *testing.T) {
-	r := ring(t)
-	const reads, size = 1000, 64
-	f, content := file(t, 2*reads*size)
-	got, ends := make([]byte, len(content)), make(chan error, 2*reads)
-	read := func(i int, then func()) Read {
-		return Read{int(f.Fd()), got[i*size : (i+1)*size], int64(i * size), func(n int, err error) {
-			if err == nil && n != size {
-				err = fmt.Errorf("%d bytes", n)
-			}
-			then()
-			ends <- err
-		}}
-	}
-	var batch []Read
-	for i := range reads {
-		batch = append(batch, read(i, func() { r.Start([]Read{read(reads+i, func() {})}) }))
-	}
-	batch = append(batch, Read{FD: -1, Memory: make([]byte, 1), Done: func(_ int, err error) {
-		if !errors.Is(err, syscall.EBADF) {
-			t.Errorf("of no file: %v", err)
-		}
-	}})
-	r.Start(batch)
-	for range 2 * reads {
-		if err := <-ends; err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(got, content) {
-		t.Error("other bytes than in the file")
-	}
-}
-
 // TestErrors wants errors to come back, and the ring to go on.
 func TestErrors(t *testing.T) {
 	r := ring(t)
@@ -141,24 +118,6 @@ func TestShared(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-}
-
-// queue returns a queue of the test's own.
-func queue(t *testing.T) *Queue {
-	t.Helper()
-	q, err := NewQueue()
-	if errors.Is(err, ErrUnsupported) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := q.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return q
 }
 
 // TestQueue begins more reads than there is room for, in several calls, some of which fail, and wants

@@ -54,6 +54,9 @@ func TestCrashImages(t *testing.T) {
 			durable = append(durable, flushed{len(m.log), x})
 		}
 	}
+	if err := s.Flush(); err != nil { // the last text may still be on its way
+		t.Fatal(err)
+	}
 	log := slices.Clone(m.log)
 	lost := 0
 	for i := 0; i < images || lost == 0 && i < 10*images; i++ {

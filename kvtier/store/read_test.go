@@ -158,16 +158,21 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// aBlock writes a text and returns its second block, pinned.
+func aBlock(t *testing.T, s *Store) (*Record, Entry) {
+	t.Helper()
+	x, set := textOf(1, 8), setOf(t, s, "u")
+	x.write(t, set)
+	e := x.entries(set)[1]
+	return set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, e.Tokens), e
+}
+
 // TestStartDamaged wants a changed byte to be an error of the read that has it alone.
 func TestStartDamaged(t *testing.T) {
 	fs := Dir(filepath.Join(t.TempDir(), "kv"))
 	s := open(t, fs, Options{})
 	defer s.Close()
-	x := textOf(1, 8)
-	set := setOf(t, s, "u")
-	x.write(t, set)
-	e := x.entries(set)[1]
-	r := set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, e.Tokens)
+	r, e := aBlock(t, s)
 	defer s.Unpin(r)
 	if _, err := r.t.data.WriteAt([]byte{^e.Data[1030]}, r.off()+1030); err != nil { // of piece 1
 		t.Fatal(err)
@@ -220,11 +225,7 @@ func TestStop(t *testing.T) {
 	fs := &heldFS{newMemFS(), make(chan struct{})}
 	s := open(t, fs, Options{})
 	defer s.Close()
-	x := textOf(1, 8)
-	set := setOf(t, s, "u")
-	x.write(t, set)
-	e := x.entries(set)[1]
-	r := set.Block(e.Parent.Next(e.Tokens), e.Parent, e.Pos, e.Tokens)
+	r, _ := aBlock(t, s)
 	defer s.Unpin(r)
 	reads, all := NewReads(), make([]*Read, 2*mostWaited)
 	for i := range all {
