@@ -25,7 +25,7 @@ function ours(model) {
   return {
     pp: pp?.tokens_per_second.median, tg: tg.tokens_per_second.median,
     peak: pp?.share_of_fp32_peak.median, bandwidth: tg.share_of_read_bandwidth.median,
-    read: tg.machine.read_bytes_per_second, flops: tg.machine.fp32_flops_per_second,
+    read: tg.machine.read_bytes_per_second, flops: pp?.machine.fp32_flops_per_second,
   };
 }
 
@@ -59,4 +59,4 @@ for (const model of models) {
   console.log(`| ${basename(model)} | ${show(a.map(x => x.pp))} | ${show(a.map(x => x.peak), 2)} | ${show(ratio("pp"), 2)} | ` +
     `${show(a.map(x => x.tg))} | ${show(a.map(x => x.bandwidth), 2)} | ${show(ratio("tg"), 2)} |`);
 }
-console.log(`\nmachine: ${show(limits.read)} GB/s read, ${show(limits.flops, 0)} GFLOP/s float32`);
+console.log(`\nmachine: ${show(limits.read)} GB/s read${atDepth ? "" : `, ${show(limits.flops, 0)} GFLOP/s float32`}`);

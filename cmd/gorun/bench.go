@@ -27,8 +27,8 @@ type benchCommand struct {
 }
 
 func (benchCommand) Help() string {
-	return `Times reading a prompt (pp) and writing tokens one by one (tg), after a warm-up. What the machine can do at best, memory
-bandwidth and float32 multiply-adds of all threads, is measured before and after each repetition. Figures are medians, with quartiles.
+	return `Times reading a prompt (pp) and writing tokens one by one (tg), after a warm-up. What the machine can do is measured beside it:
+memory bandwidth of all threads between the tokens, float32 multiply-adds before and after each prompt. Figures are medians, with quartiles.
 
 Examples:
   gorun bench model.gguf -p 512 -n 128
@@ -47,17 +47,23 @@ type benchResult struct {
 	// BytesPerToken are weights and KV that a token has to read, if it is
 	// written alone.
 	BytesPerToken float64 `json:"bytes_per_token,omitempty"`
-	// OfBandwidth and OfPeak are shares of what the machine could do just
-	// before and after each repetition.
-	OfBandwidth *spread        `json:"share_of_read_bandwidth,omitempty"`
-	OfPeak      *spread        `json:"share_of_fp32_peak,omitempty"`
-	Model       string         `json:"model"`
-	Threads     int            `json:"threads"`
-	KV          string         `json:"kv"`
-	Numerics    string         `json:"numerics"`
-	Machine     machine.Limits `json:"machine"` // medians
+	// OfBandwidth and OfPeak are shares of what the machine could do
+	// between the tokens, or before and after the prompt: median by median, in each repetition.
+	OfBandwidth *spread `json:"share_of_read_bandwidth,omitempty"`
+	OfPeak      *spread `json:"share_of_fp32_peak,omitempty"`
+	Model       string  `json:"model"`
+	Threads     int     `json:"threads"`
+	KV          string  `json:"kv"`
+	Numerics    string  `json:"numerics"`
+	Machine     limits  `json:"machine"` // medians
 	// Paging is of the timed passes of all repetitions.
 	Paging *pagingReport `json:"paging,omitempty"`
+}
+
+// limits are those that a test was measured beside. The others are zero.
+type limits struct {
+	ReadBytesPerSecond float64 `json:"read_bytes_per_second,omitempty"`
+	FlopsPerSecond     float64 `json:"fp32_flops_per_second,omitempty"`
 }
 
 // spread is a median with what lies around it.
@@ -171,38 +177,76 @@ func (b *bencher) feed(seq *kvtier.Sequence, tokens []int32) error {
 	return b.m.Forward(b.ctx, []model.Run{{Seq: seq, Tokens: tokens, Want: model.LastLogits}}, func(int, int, []float32) error { return nil })
 }
 
+// A timing is what one repetition took, and what the machine could do meanwhile.
+type timing struct {
+	took   time.Duration
+	tokens []float64 // seconds of each, of a prompt the mean
+	limits []float64 // of each turn of the meter
+}
+
 // prompt times reading n tokens at once.
 func (b *bencher) prompt(n, depth int) error {
-	return b.measure("pp", n, depth, func(seq *kvtier.Sequence) error { return b.feed(seq, b.tokens(n)) })
+	return b.measure("pp", n, depth, func(seq *kvtier.Sequence) (t timing, err error) {
+		tokens := b.tokens(n)
+		t.limit(b.meter, (*machine.Meter).MultiplyAdd, meterTurns)
+		begin := time.Now()
+		err = b.feed(seq, tokens)
+		t.took = time.Since(begin)
+		t.tokens = []float64{t.took.Seconds() / float64(n)}
+		t.limit(b.meter, (*machine.Meter).MultiplyAdd, meterTurns)
+		return t, err
+	})
 }
 
 // generate times n tokens one by one.
 func (b *bencher) generate(n, depth int) error {
-	return b.measure("tg", n, depth, func(seq *kvtier.Sequence) error {
-		for _, id := range b.tokens(n) {
-			if err := b.feed(seq, []int32{id}); err != nil {
-				return err
+	return b.measure("tg", n, depth, func(seq *kvtier.Sequence) (t timing, err error) {
+		tokens, read := b.tokens(n), time.Duration(0)
+		t.limit(b.meter, (*machine.Meter).Read, 1)
+		for i := range tokens {
+			begin := time.Now()
+			if err := b.feed(seq, tokens[i:i+1]); err != nil {
+				return t, err
+			}
+			took := time.Since(begin)
+			t.took += took
+			t.tokens = append(t.tokens, took.Seconds())
+			if t.took-read > readEvery || i == n-1 {
+				read = t.took
+				t.limit(b.meter, (*machine.Meter).Read, 1)
 			}
 		}
-		return nil
+		return t, nil
 	})
 }
 
-// limits are those of the machine now, zero if they are not measured.
-func (b *bencher) limits() machine.Limits {
-	if b.meter == nil {
-		return machine.Limits{}
+const (
+	// readEvery is how long tokens are written between two turns of the meter.
+	readEvery = 20 * time.Millisecond
+	// meterTurns is how often multiply-adds are measured before a prompt, and after it.
+	meterTurns = 4
+)
+
+// limit takes turns of the meter, if there is one.
+func (t *timing) limit(meter *machine.Meter, measure func(*machine.Meter) float64, turns int) {
+	for range turns {
+		if meter != nil {
+			t.limits = append(t.limits, measure(meter))
+		}
 	}
-	return b.meter.Measure()
 }
 
-func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence) error) error {
+// measure repeats a test.
+func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence) (timing, error)) error {
 	if n == 0 {
 		return nil
 	}
 	cost := b.m.Cost(depth + n/2)
-	bytes := float64(cost.WeightBytes + cost.KVBytes)
-	var rates, ofBandwidth, ofPeak, read, flops []float64
+	unit := 2 * float64(cost.MultiplyAdds) // of a token, in those of the limit
+	if kind == "tg" {
+		unit = float64(cost.WeightBytes + cost.KVBytes)
+	}
+	var rates, shares, limits []float64
 	var paging pagingMeter
 	for rep := range b.reps + 1 { // the first warms up
 		if err := b.ctx.Err(); err != nil {
@@ -215,45 +259,46 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 		if rep > 0 {
 			err = errors.Join(err, paging.begin(b.ctx, b.m))
 		}
-		before := b.limits()
-		begin := time.Now()
+		var t timing
 		if err == nil {
-			err = work(seq)
+			t, err = work(seq)
 		}
-		took := time.Since(begin)
-		rate := float64(n) / took.Seconds()
-		limits := machine.Between(before, b.limits())
 		seq.Free()
 		if err != nil {
 			return err
 		}
-		if rep > 0 {
-			rates = append(rates, rate)
-			read, flops = append(read, limits.ReadBytesPerSecond), append(flops, limits.FlopsPerSecond)
-			ofBandwidth = append(ofBandwidth, share(bytes*rate, limits.ReadBytesPerSecond))
-			ofPeak = append(ofPeak, share(2*float64(cost.MultiplyAdds)*rate, limits.FlopsPerSecond))
-			if err := paging.end(b.ctx, b.m, took); err != nil {
-				return err
-			}
+		if rep == 0 {
+			continue
+		}
+		rates = append(rates, float64(n)/t.took.Seconds())
+		if b.meter != nil {
+			limit := spreadOf(t.limits).Median
+			limits = append(limits, limit)
+			shares = append(shares, share(unit/spreadOf(t.tokens).Median, limit))
+		}
+		if err := paging.end(b.ctx, b.m, t.took); err != nil {
+			return err
 		}
 	}
 	r := benchResult{
 		Test: fmt.Sprintf("%s%d", kind, n), Tokens: n, Depth: depth, Reps: b.reps, Speed: spreadOf(rates), Model: b.name,
 		Threads: b.m.Plan().Options.Threads, KV: b.m.Plan().Options.KV.String(), Numerics: b.m.Numerics(),
-		Machine: machine.Limits{ReadBytesPerSecond: spreadOf(read).Median, FlopsPerSecond: spreadOf(flops).Median},
 	}
 	r.Paging = paging.report(b.m)
 	if depth > 0 {
 		r.Test += fmt.Sprintf("@d%d", depth)
 	}
 	if kind == "tg" {
-		r.BytesPerToken = bytes
-		if s := spreadOf(ofBandwidth); r.Machine.ReadBytesPerSecond > 0 {
-			r.OfBandwidth = &s
+		r.BytesPerToken = unit
+	}
+	if b.meter != nil {
+		limit, share := spreadOf(limits).Median, spreadOf(shares)
+		switch {
+		case kind == "tg":
+			r.Machine.ReadBytesPerSecond, r.OfBandwidth = limit, &share
+		case limit > 0:
+			r.Machine.FlopsPerSecond, r.OfPeak = limit, &share
 		}
-	} else if r.Machine.FlopsPerSecond > 0 {
-		s := spreadOf(ofPeak)
-		r.OfPeak = &s
 	}
 	b.results = append(b.results, r)
 	return nil
@@ -269,21 +314,16 @@ func share(v, limit float64) float64 {
 
 func (b *bencher) print(s *streams) error {
 	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "test\ttokens/s\tquartiles\tshare (quartiles)\n")
+	fmt.Fprintf(t, "test\ttokens/s\tquartiles\tshare (quartiles) of what all threads can do\n")
 	for _, r := range b.results {
 		of := "-"
 		switch {
 		case r.OfBandwidth != nil:
-			of = r.OfBandwidth.percent("read bandwidth")
+			of = r.OfBandwidth.percent(fmt.Sprintf("read bandwidth, %.1f GB/s", r.Machine.ReadBytesPerSecond/1e9))
 		case r.OfPeak != nil:
-			of = r.OfPeak.percent("float32 peak")
+			of = r.OfPeak.percent(fmt.Sprintf("float32 peak, %.0f GFLOP/s", r.Machine.FlopsPerSecond/1e9))
 		}
 		fmt.Fprintf(t, "%s\t%.2f\t%.2f-%.2f\t%s\n", r.Test, r.Speed.Median, r.Speed.P25, r.Speed.P75, of)
-	}
-	if n := len(b.results); n > 0 && b.meter != nil {
-		r := b.results[n-1]
-		fmt.Fprintf(t, "\nmachine\t%.1f GB/s read, %.0f GFLOP/s float32, %d threads\n",
-			r.Machine.ReadBytesPerSecond/1e9, r.Machine.FlopsPerSecond/1e9, r.Threads)
 	}
 	for _, r := range b.results {
 		if r.Paging != nil {

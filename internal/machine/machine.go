@@ -13,23 +13,16 @@ import (
 	"gorun/internal/arena"
 )
 
-// Limits are the limits of a machine. Zero: not known.
-type Limits struct {
-	ReadBytesPerSecond float64 `json:"read_bytes_per_second"`
-	// FlopsPerSecond counts a float32 multiply-add as two.
-	FlopsPerSecond float64 `json:"fp32_flops_per_second"`
-}
-
 // readBytes is what each thread reads in a turn, well beyond caches.
 const readBytes = 128 << 20
 
-// turns of each measurement, some 20 ms together; the best counts, since a
-// neighbour can only make it worse.
-const turns = 3
+// rounds of a loop of multiply-adds in a turn.
+const rounds = 1 << 20
 
-// A Meter measures the limits of a number of threads again and again, so that
-// what is told as a share of them can be measured in between: the speed of
-// shared machines changes from second to second.
+// A Meter measures the limits of a number of threads in turns of some
+// milliseconds. The speed of shared machines changes from one to the next, and hosts stop their guests for
+// tens of milliseconds. So what is told as a share of a limit is measured
+// between turns, and medians of both are compared.
 type Meter struct {
 	memory []*arena.Arena
 }
@@ -61,32 +54,28 @@ func (m *Meter) Close() error {
 	return errors.Join(errs...)
 }
 
-// Measure takes some 50 ms.
-func (m *Meter) Measure() Limits {
-	const n = 1 << 20
-	l := Limits{ReadBytesPerSecond: m.best(readBytes, func(i int) { read(m.memory[i].Bytes()) })}
-	if loop, flops := multiplyAdd(); loop != nil {
-		l.FlopsPerSecond = m.best(float64(n*flops), func(int) { loop(n) })
-	}
-	return l
+// Read is how fast all threads read in a turn, in bytes per second.
+func (m *Meter) Read() float64 {
+	return m.turn(readBytes, func(i int) { read(m.memory[i].Bytes()) })
 }
 
-// best is the largest rate, in units per second, at which all threads do work
-// of so many units each.
-func (m *Meter) best(units float64, work func(thread int)) (rate float64) {
-	for range turns {
-		var all sync.WaitGroup
-		begin := time.Now()
-		for i := range m.memory {
-			all.Go(func() { work(i) })
-		}
-		all.Wait()
-		rate = max(rate, units*float64(len(m.memory))/time.Since(begin).Seconds())
+// MultiplyAdd is how fast all threads compute in a turn, in float32 operations per second; a
+// multiply-add counts as two. It is 0 where no such loop is known.
+func (m *Meter) MultiplyAdd() float64 {
+	loop, flops := multiplyAdd()
+	if loop == nil {
+		return 0
 	}
-	return rate
+	return m.turn(float64(rounds*flops), func(int) { loop(rounds) })
 }
 
-// Between is the mean of two measurements: what to expect between them.
-func Between(a, b Limits) Limits {
-	return Limits{(a.ReadBytesPerSecond + b.ReadBytesPerSecond) / 2, (a.FlopsPerSecond + b.FlopsPerSecond) / 2}
+// turn is the rate, in units per second, at which all threads do work of so many units each.
+func (m *Meter) turn(units float64, work func(thread int)) float64 {
+	var all sync.WaitGroup
+	begin := time.Now()
+	for i := range m.memory {
+		all.Go(func() { work(i) })
+	}
+	all.Wait()
+	return units * float64(len(m.memory)) / time.Since(begin).Seconds()
 }

@@ -45859,7 +45859,9 @@ block:
 	VMOVDQA64       Z0, Z9
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
-	VPERMT2B        8(BX), Z4, Z8
+	VMOVDQA64       Z8, Z8
+	VMOVDQU32       8(BX), Z10
+	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
 	VMOVDQA32       Z0, Z11
@@ -45869,7 +45871,9 @@ block:
 	VMOVDQU32       (BX)(AX*1), Z8
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
-	VPERMT2B        8(BX)(AX*1), Z4, Z8
+	VMOVDQA64       Z8, Z8
+	VMOVDQU32       8(BX)(AX*1), Z10
+	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
 	VMOVDQA32       Z0, Z12
@@ -45879,7 +45883,9 @@ block:
 	VMOVDQU32       (BX)(AX*2), Z8
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
-	VPERMT2B        8(BX)(AX*2), Z4, Z8
+	VMOVDQA64       Z8, Z8
+	VMOVDQU32       8(BX)(AX*2), Z10
+	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
 	VMOVDQA32       Z0, Z13
@@ -45889,7 +45895,9 @@ block:
 	VMOVDQU32       (BX)(CX*1), Z8
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
-	VPERMT2B        8(BX)(CX*1), Z4, Z8
+	VMOVDQA64       Z8, Z8
+	VMOVDQU32       8(BX)(CX*1), Z10
+	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
 	VMOVDQA32       Z0, Z14
@@ -45908,7 +45916,9 @@ block:
 	VMOVDQU32       (SI), Z10
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
-	VPERMT2B        8(SI), Z4, Z10
+	VMOVDQA64       Z10, Z10
+	VMOVDQU32       8(SI), Z11
+	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
 	VMOVDQA32       Z0, Z12
@@ -45918,7 +45928,9 @@ block:
 	VMOVDQU32       (SI)(AX*1), Z10
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
-	VPERMT2B        8(SI)(AX*1), Z4, Z10
+	VMOVDQA64       Z10, Z10
+	VMOVDQU32       8(SI)(AX*1), Z11
+	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
 	VMOVDQA32       Z0, Z13
@@ -45928,7 +45940,9 @@ block:
 	VMOVDQU32       (SI)(AX*2), Z10
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
-	VPERMT2B        8(SI)(AX*2), Z4, Z10
+	VMOVDQA64       Z10, Z10
+	VMOVDQU32       8(SI)(AX*2), Z11
+	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
 	VMOVDQA32       Z0, Z14
@@ -45938,7 +45952,9 @@ block:
 	VMOVDQU32       (SI)(CX*1), Z10
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
-	VPERMT2B        8(SI)(CX*1), Z4, Z10
+	VMOVDQA64       Z10, Z10
+	VMOVDQU32       8(SI)(CX*1), Z11
+	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
 	VMOVDQA32       Z0, Z15
@@ -45959,7 +45975,9 @@ block:
 	VMOVDQA64       Z0, Z12
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
-	VPERMT2B        8(DI), Z4, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(DI), Z13
+	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VMOVDQA32       Z0, Z14
@@ -45969,7 +45987,9 @@ block:
 	VMOVDQU32       (DI)(AX*1), Z11
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
-	VPERMT2B        8(DI)(AX*1), Z4, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(DI)(AX*1), Z13
+	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VMOVDQA32       Z0, Z15
@@ -45979,7 +45999,9 @@ block:
 	VMOVDQU32       (DI)(AX*2), Z11
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
-	VPERMT2B        8(DI)(AX*2), Z4, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(DI)(AX*2), Z13
+	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VMOVDQA32       Z0, Z16
@@ -45989,7 +46011,9 @@ block:
 	VMOVDQU32       (DI)(CX*1), Z11
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
-	VPERMT2B        8(DI)(CX*1), Z4, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(DI)(CX*1), Z13
+	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VMOVDQA32       Z0, Z17
@@ -46008,7 +46032,9 @@ block:
 	VMOVDQU32       (R8), Z13
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
-	VPERMT2B        8(R8), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       8(R8), Z14
+	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z15
@@ -46018,7 +46044,9 @@ block:
 	VMOVDQU32       (R8)(AX*1), Z13
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
-	VPERMT2B        8(R8)(AX*1), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       8(R8)(AX*1), Z14
+	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z16
@@ -46028,7 +46056,9 @@ block:
 	VMOVDQU32       (R8)(AX*2), Z13
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
-	VPERMT2B        8(R8)(AX*2), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       8(R8)(AX*2), Z14
+	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z17
@@ -46038,7 +46068,9 @@ block:
 	VMOVDQU32       (R8)(CX*1), Z13
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
-	VPERMT2B        8(R8)(CX*1), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       8(R8)(CX*1), Z14
+	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z18
@@ -46107,7 +46139,9 @@ block:
 	VMOVDQA64       Z0, Z9
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
-	VPERMT2B        80(BX), Z4, Z8
+	VMOVDQA64       Z8, Z8
+	VMOVDQU32       80(BX), Z10
+	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
 	VMOVDQA32       Z0, Z11
@@ -46117,7 +46151,9 @@ block:
 	VMOVDQU32       72(BX)(AX*1), Z8
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
-	VPERMT2B        80(BX)(AX*1), Z4, Z8
+	VMOVDQA64       Z8, Z8
+	VMOVDQU32       80(BX)(AX*1), Z10
+	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
 	VMOVDQA32       Z0, Z12
@@ -46127,7 +46163,9 @@ block:
 	VMOVDQU32       72(BX)(AX*2), Z8
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
-	VPERMT2B        80(BX)(AX*2), Z4, Z8
+	VMOVDQA64       Z8, Z8
+	VMOVDQU32       80(BX)(AX*2), Z10
+	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
 	VMOVDQA32       Z0, Z13
@@ -46137,7 +46175,9 @@ block:
 	VMOVDQU32       72(BX)(CX*1), Z8
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
-	VPERMT2B        80(BX)(CX*1), Z4, Z8
+	VMOVDQA64       Z8, Z8
+	VMOVDQU32       80(BX)(CX*1), Z10
+	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
 	VMOVDQA32       Z0, Z14
@@ -46156,7 +46196,9 @@ block:
 	VMOVDQU32       72(SI), Z10
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
-	VPERMT2B        80(SI), Z4, Z10
+	VMOVDQA64       Z10, Z10
+	VMOVDQU32       80(SI), Z11
+	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
 	VMOVDQA32       Z0, Z12
@@ -46166,7 +46208,9 @@ block:
 	VMOVDQU32       72(SI)(AX*1), Z10
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
-	VPERMT2B        80(SI)(AX*1), Z4, Z10
+	VMOVDQA64       Z10, Z10
+	VMOVDQU32       80(SI)(AX*1), Z11
+	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
 	VMOVDQA32       Z0, Z13
@@ -46176,7 +46220,9 @@ block:
 	VMOVDQU32       72(SI)(AX*2), Z10
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
-	VPERMT2B        80(SI)(AX*2), Z4, Z10
+	VMOVDQA64       Z10, Z10
+	VMOVDQU32       80(SI)(AX*2), Z11
+	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
 	VMOVDQA32       Z0, Z14
@@ -46186,7 +46232,9 @@ block:
 	VMOVDQU32       72(SI)(CX*1), Z10
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
-	VPERMT2B        80(SI)(CX*1), Z4, Z10
+	VMOVDQA64       Z10, Z10
+	VMOVDQU32       80(SI)(CX*1), Z11
+	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
 	VMOVDQA32       Z0, Z15
@@ -46207,7 +46255,9 @@ block:
 	VMOVDQA64       Z0, Z12
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
-	VPERMT2B        80(DI), Z4, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(DI), Z13
+	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VMOVDQA32       Z0, Z14
@@ -46217,7 +46267,9 @@ block:
 	VMOVDQU32       72(DI)(AX*1), Z11
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
-	VPERMT2B        80(DI)(AX*1), Z4, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(DI)(AX*1), Z13
+	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VMOVDQA32       Z0, Z15
@@ -46227,7 +46279,9 @@ block:
 	VMOVDQU32       72(DI)(AX*2), Z11
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
-	VPERMT2B        80(DI)(AX*2), Z4, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(DI)(AX*2), Z13
+	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VMOVDQA32       Z0, Z16
@@ -46237,7 +46291,9 @@ block:
 	VMOVDQU32       72(DI)(CX*1), Z11
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
-	VPERMT2B        80(DI)(CX*1), Z4, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(DI)(CX*1), Z13
+	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VMOVDQA32       Z0, Z17
@@ -46256,7 +46312,9 @@ block:
 	VMOVDQU32       72(R8), Z13
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
-	VPERMT2B        80(R8), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       80(R8), Z14
+	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z15
@@ -46266,7 +46324,9 @@ block:
 	VMOVDQU32       72(R8)(AX*1), Z13
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
-	VPERMT2B        80(R8)(AX*1), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       80(R8)(AX*1), Z14
+	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z16
@@ -46276,7 +46336,9 @@ block:
 	VMOVDQU32       72(R8)(AX*2), Z13
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
-	VPERMT2B        80(R8)(AX*2), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       80(R8)(AX*2), Z14
+	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z17
@@ -46286,7 +46348,9 @@ block:
 	VMOVDQU32       72(R8)(CX*1), Z13
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
-	VPERMT2B        80(R8)(CX*1), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       80(R8)(CX*1), Z14
+	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z18
@@ -46884,7 +46948,9 @@ block:
 	VMOVDQA64       Z0, Z12
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
-	VPERMT2B        8(BX), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(BX), Z13
+	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VMOVDQA32       Z0, Z14
@@ -46897,7 +46963,9 @@ block:
 	VMOVDQU32       (BX)(AX*1), Z11
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
-	VPERMT2B        8(BX)(AX*1), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(BX)(AX*1), Z13
+	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VMOVDQA32       Z0, Z16
@@ -46910,7 +46978,9 @@ block:
 	VMOVDQU32       (BX)(AX*2), Z11
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
-	VPERMT2B        8(BX)(AX*2), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(BX)(AX*2), Z13
+	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VMOVDQA32       Z0, Z18
@@ -46923,7 +46993,9 @@ block:
 	VMOVDQU32       (BX)(CX*1), Z11
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
-	VPERMT2B        8(BX)(CX*1), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(BX)(CX*1), Z13
+	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VMOVDQA32       Z0, Z20
@@ -46954,7 +47026,9 @@ block:
 	VMOVDQU32       (SI), Z14
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
-	VPERMT2B        8(SI), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       8(SI), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VMOVDQA32       Z0, Z16
@@ -46967,7 +47041,9 @@ block:
 	VMOVDQU32       (SI)(AX*1), Z14
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
-	VPERMT2B        8(SI)(AX*1), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       8(SI)(AX*1), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VMOVDQA32       Z0, Z18
@@ -46980,7 +47056,9 @@ block:
 	VMOVDQU32       (SI)(AX*2), Z14
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
-	VPERMT2B        8(SI)(AX*2), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       8(SI)(AX*2), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VMOVDQA32       Z0, Z20
@@ -46993,7 +47071,9 @@ block:
 	VMOVDQU32       (SI)(CX*1), Z14
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
-	VPERMT2B        8(SI)(CX*1), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       8(SI)(CX*1), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VMOVDQA32       Z0, Z22
@@ -47026,7 +47106,9 @@ block:
 	VMOVDQA64       Z0, Z17
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
-	VPERMT2B        8(DI), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       8(DI), Z18
+	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z19
@@ -47039,7 +47121,9 @@ block:
 	VMOVDQU32       (DI)(AX*1), Z16
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
-	VPERMT2B        8(DI)(AX*1), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       8(DI)(AX*1), Z18
+	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z21
@@ -47052,7 +47136,9 @@ block:
 	VMOVDQU32       (DI)(AX*2), Z16
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
-	VPERMT2B        8(DI)(AX*2), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       8(DI)(AX*2), Z18
+	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z23
@@ -47065,7 +47151,9 @@ block:
 	VMOVDQU32       (DI)(CX*1), Z16
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
-	VPERMT2B        8(DI)(CX*1), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       8(DI)(CX*1), Z18
+	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z25
@@ -47096,7 +47184,9 @@ block:
 	VMOVDQU32       (R8), Z19
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
-	VPERMT2B        8(R8), Z5, Z19
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       8(R8), Z20
+	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z21
@@ -47109,7 +47199,9 @@ block:
 	VMOVDQU32       (R8)(AX*1), Z19
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
-	VPERMT2B        8(R8)(AX*1), Z5, Z19
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       8(R8)(AX*1), Z20
+	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z23
@@ -47122,7 +47214,9 @@ block:
 	VMOVDQU32       (R8)(AX*2), Z19
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
-	VPERMT2B        8(R8)(AX*2), Z5, Z19
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       8(R8)(AX*2), Z20
+	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z25
@@ -47135,7 +47229,9 @@ block:
 	VMOVDQU32       (R8)(CX*1), Z19
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
-	VPERMT2B        8(R8)(CX*1), Z5, Z19
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       8(R8)(CX*1), Z20
+	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z27
@@ -47252,7 +47348,9 @@ block:
 	VMOVDQA64       Z0, Z12
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
-	VPERMT2B        80(BX), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(BX), Z13
+	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VMOVDQA32       Z0, Z14
@@ -47265,7 +47363,9 @@ block:
 	VMOVDQU32       72(BX)(AX*1), Z11
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
-	VPERMT2B        80(BX)(AX*1), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(BX)(AX*1), Z13
+	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VMOVDQA32       Z0, Z16
@@ -47278,7 +47378,9 @@ block:
 	VMOVDQU32       72(BX)(AX*2), Z11
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
-	VPERMT2B        80(BX)(AX*2), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(BX)(AX*2), Z13
+	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VMOVDQA32       Z0, Z18
@@ -47291,7 +47393,9 @@ block:
 	VMOVDQU32       72(BX)(CX*1), Z11
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
-	VPERMT2B        80(BX)(CX*1), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(BX)(CX*1), Z13
+	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VMOVDQA32       Z0, Z20
@@ -47322,7 +47426,9 @@ block:
 	VMOVDQU32       72(SI), Z14
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
-	VPERMT2B        80(SI), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       80(SI), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VMOVDQA32       Z0, Z16
@@ -47335,7 +47441,9 @@ block:
 	VMOVDQU32       72(SI)(AX*1), Z14
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
-	VPERMT2B        80(SI)(AX*1), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       80(SI)(AX*1), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VMOVDQA32       Z0, Z18
@@ -47348,7 +47456,9 @@ block:
 	VMOVDQU32       72(SI)(AX*2), Z14
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
-	VPERMT2B        80(SI)(AX*2), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       80(SI)(AX*2), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VMOVDQA32       Z0, Z20
@@ -47361,7 +47471,9 @@ block:
 	VMOVDQU32       72(SI)(CX*1), Z14
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
-	VPERMT2B        80(SI)(CX*1), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       80(SI)(CX*1), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VMOVDQA32       Z0, Z22
@@ -47394,7 +47506,9 @@ block:
 	VMOVDQA64       Z0, Z17
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
-	VPERMT2B        80(DI), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       80(DI), Z18
+	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z19
@@ -47407,7 +47521,9 @@ block:
 	VMOVDQU32       72(DI)(AX*1), Z16
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
-	VPERMT2B        80(DI)(AX*1), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       80(DI)(AX*1), Z18
+	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z21
@@ -47420,7 +47536,9 @@ block:
 	VMOVDQU32       72(DI)(AX*2), Z16
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
-	VPERMT2B        80(DI)(AX*2), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       80(DI)(AX*2), Z18
+	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z23
@@ -47433,7 +47551,9 @@ block:
 	VMOVDQU32       72(DI)(CX*1), Z16
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
-	VPERMT2B        80(DI)(CX*1), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       80(DI)(CX*1), Z18
+	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z25
@@ -47464,7 +47584,9 @@ block:
 	VMOVDQU32       72(R8), Z19
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
-	VPERMT2B        80(R8), Z5, Z19
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       80(R8), Z20
+	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z21
@@ -47477,7 +47599,9 @@ block:
 	VMOVDQU32       72(R8)(AX*1), Z19
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
-	VPERMT2B        80(R8)(AX*1), Z5, Z19
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       80(R8)(AX*1), Z20
+	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z23
@@ -47490,7 +47614,9 @@ block:
 	VMOVDQU32       72(R8)(AX*2), Z19
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
-	VPERMT2B        80(R8)(AX*2), Z5, Z19
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       80(R8)(AX*2), Z20
+	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z25
@@ -47503,7 +47629,9 @@ block:
 	VMOVDQU32       72(R8)(CX*1), Z19
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
-	VPERMT2B        80(R8)(CX*1), Z5, Z19
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       80(R8)(CX*1), Z20
+	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z27
@@ -47663,7 +47791,9 @@ block:
 	VMOVDQA64       Z0, Z11
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
-	VPERMT2B        16(BX), Z4, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       16(BX), Z12
+	VPERMT2B        Z12, Z4, Z9
 	VPANDD          Z2, Z9, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
 	VMOVDQA32       Z0, Z13
@@ -47675,7 +47805,9 @@ block:
 	VPSHUFB         Z5, Z9, K4, Z10
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
-	VPERMT2B        16(BX)(AX*1), Z4, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       16(BX)(AX*1), Z12
+	VPERMT2B        Z12, Z4, Z9
 	VPANDD          Z2, Z9, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
 	VMOVDQA32       Z0, Z14
@@ -47687,7 +47819,9 @@ block:
 	VPSHUFB         Z5, Z9, K4, Z10
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
-	VPERMT2B        16(BX)(AX*2), Z4, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       16(BX)(AX*2), Z12
+	VPERMT2B        Z12, Z4, Z9
 	VPANDD          Z2, Z9, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
 	VMOVDQA32       Z0, Z15
@@ -47699,7 +47833,9 @@ block:
 	VPSHUFB         Z5, Z9, K4, Z10
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
-	VPERMT2B        16(BX)(CX*1), Z4, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       16(BX)(CX*1), Z12
+	VPERMT2B        Z12, Z4, Z9
 	VPANDD          Z2, Z9, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
 	VMOVDQA32       Z0, Z16
@@ -47721,7 +47857,9 @@ block:
 	VPSHUFB         Z5, Z12, K4, Z10
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z11
-	VPERMT2B        16(SI), Z4, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       16(SI), Z13
+	VPERMT2B        Z13, Z4, Z12
 	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z14
@@ -47733,7 +47871,9 @@ block:
 	VPSHUFB         Z5, Z12, K4, Z10
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z11
-	VPERMT2B        16(SI)(AX*1), Z4, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       16(SI)(AX*1), Z13
+	VPERMT2B        Z13, Z4, Z12
 	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z15
@@ -47745,7 +47885,9 @@ block:
 	VPSHUFB         Z5, Z12, K4, Z10
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z11
-	VPERMT2B        16(SI)(AX*2), Z4, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       16(SI)(AX*2), Z13
+	VPERMT2B        Z13, Z4, Z12
 	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z16
@@ -47757,7 +47899,9 @@ block:
 	VPSHUFB         Z5, Z12, K4, Z10
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z11
-	VPERMT2B        16(SI)(CX*1), Z4, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       16(SI)(CX*1), Z13
+	VPERMT2B        Z13, Z4, Z12
 	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z17
@@ -47781,7 +47925,9 @@ block:
 	VMOVDQA64       Z0, Z15
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z13, K4, Z15
-	VPERMT2B        16(DI), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       16(DI), Z16
+	VPERMT2B        Z16, Z4, Z13
 	VPANDD          Z2, Z13, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z17
@@ -47793,7 +47939,9 @@ block:
 	VPSHUFB         Z5, Z13, K4, Z14
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z13, K4, Z15
-	VPERMT2B        16(DI)(AX*1), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       16(DI)(AX*1), Z16
+	VPERMT2B        Z16, Z4, Z13
 	VPANDD          Z2, Z13, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z18
@@ -47805,7 +47953,9 @@ block:
 	VPSHUFB         Z5, Z13, K4, Z14
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z13, K4, Z15
-	VPERMT2B        16(DI)(AX*2), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       16(DI)(AX*2), Z16
+	VPERMT2B        Z16, Z4, Z13
 	VPANDD          Z2, Z13, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z19
@@ -47817,7 +47967,9 @@ block:
 	VPSHUFB         Z5, Z13, K4, Z14
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z13, K4, Z15
-	VPERMT2B        16(DI)(CX*1), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       16(DI)(CX*1), Z16
+	VPERMT2B        Z16, Z4, Z13
 	VPANDD          Z2, Z13, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z20
@@ -47839,7 +47991,9 @@ block:
 	VPSHUFB         Z5, Z16, K4, Z14
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z15
-	VPERMT2B        16(R8), Z4, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       16(R8), Z17
+	VPERMT2B        Z17, Z4, Z16
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VMOVDQA32       Z0, Z18
@@ -47851,7 +48005,9 @@ block:
 	VPSHUFB         Z5, Z16, K4, Z14
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z15
-	VPERMT2B        16(R8)(AX*1), Z4, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       16(R8)(AX*1), Z17
+	VPERMT2B        Z17, Z4, Z16
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VMOVDQA32       Z0, Z19
@@ -47863,7 +48019,9 @@ block:
 	VPSHUFB         Z5, Z16, K4, Z14
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z15
-	VPERMT2B        16(R8)(AX*2), Z4, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       16(R8)(AX*2), Z17
+	VPERMT2B        Z17, Z4, Z16
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VMOVDQA32       Z0, Z20
@@ -47875,7 +48033,9 @@ block:
 	VPSHUFB         Z5, Z16, K4, Z14
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z15
-	VPERMT2B        16(R8)(CX*1), Z4, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       16(R8)(CX*1), Z17
+	VPERMT2B        Z17, Z4, Z16
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VMOVDQA32       Z0, Z21
@@ -47963,7 +48123,9 @@ block:
 	VMOVDQA64       Z0, Z11
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
-	VPERMT2B        96(BX), Z4, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       96(BX), Z12
+	VPERMT2B        Z12, Z4, Z9
 	VPANDD          Z2, Z9, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
 	VMOVDQA32       Z0, Z13
@@ -47975,7 +48137,9 @@ block:
 	VPSHUFB         Z5, Z9, K4, Z10
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
-	VPERMT2B        96(BX)(AX*1), Z4, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       96(BX)(AX*1), Z12
+	VPERMT2B        Z12, Z4, Z9
 	VPANDD          Z2, Z9, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
 	VMOVDQA32       Z0, Z14
@@ -47987,7 +48151,9 @@ block:
 	VPSHUFB         Z5, Z9, K4, Z10
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
-	VPERMT2B        96(BX)(AX*2), Z4, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       96(BX)(AX*2), Z12
+	VPERMT2B        Z12, Z4, Z9
 	VPANDD          Z2, Z9, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
 	VMOVDQA32       Z0, Z15
@@ -47999,7 +48165,9 @@ block:
 	VPSHUFB         Z5, Z9, K4, Z10
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
-	VPERMT2B        96(BX)(CX*1), Z4, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       96(BX)(CX*1), Z12
+	VPERMT2B        Z12, Z4, Z9
 	VPANDD          Z2, Z9, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
 	VMOVDQA32       Z0, Z16
@@ -48021,7 +48189,9 @@ block:
 	VPSHUFB         Z5, Z12, K4, Z10
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z11
-	VPERMT2B        96(SI), Z4, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       96(SI), Z13
+	VPERMT2B        Z13, Z4, Z12
 	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z14
@@ -48033,7 +48203,9 @@ block:
 	VPSHUFB         Z5, Z12, K4, Z10
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z11
-	VPERMT2B        96(SI)(AX*1), Z4, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       96(SI)(AX*1), Z13
+	VPERMT2B        Z13, Z4, Z12
 	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z15
@@ -48045,7 +48217,9 @@ block:
 	VPSHUFB         Z5, Z12, K4, Z10
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z11
-	VPERMT2B        96(SI)(AX*2), Z4, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       96(SI)(AX*2), Z13
+	VPERMT2B        Z13, Z4, Z12
 	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z16
@@ -48057,7 +48231,9 @@ block:
 	VPSHUFB         Z5, Z12, K4, Z10
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z11
-	VPERMT2B        96(SI)(CX*1), Z4, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       96(SI)(CX*1), Z13
+	VPERMT2B        Z13, Z4, Z12
 	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z17
@@ -48081,7 +48257,9 @@ block:
 	VMOVDQA64       Z0, Z15
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z13, K4, Z15
-	VPERMT2B        96(DI), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       96(DI), Z16
+	VPERMT2B        Z16, Z4, Z13
 	VPANDD          Z2, Z13, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z17
@@ -48093,7 +48271,9 @@ block:
 	VPSHUFB         Z5, Z13, K4, Z14
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z13, K4, Z15
-	VPERMT2B        96(DI)(AX*1), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       96(DI)(AX*1), Z16
+	VPERMT2B        Z16, Z4, Z13
 	VPANDD          Z2, Z13, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z18
@@ -48105,7 +48285,9 @@ block:
 	VPSHUFB         Z5, Z13, K4, Z14
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z13, K4, Z15
-	VPERMT2B        96(DI)(AX*2), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       96(DI)(AX*2), Z16
+	VPERMT2B        Z16, Z4, Z13
 	VPANDD          Z2, Z13, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z19
@@ -48117,7 +48299,9 @@ block:
 	VPSHUFB         Z5, Z13, K4, Z14
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z13, K4, Z15
-	VPERMT2B        96(DI)(CX*1), Z4, Z13
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       96(DI)(CX*1), Z16
+	VPERMT2B        Z16, Z4, Z13
 	VPANDD          Z2, Z13, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z20
@@ -48139,7 +48323,9 @@ block:
 	VPSHUFB         Z5, Z16, K4, Z14
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z15
-	VPERMT2B        96(R8), Z4, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       96(R8), Z17
+	VPERMT2B        Z17, Z4, Z16
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VMOVDQA32       Z0, Z18
@@ -48151,7 +48337,9 @@ block:
 	VPSHUFB         Z5, Z16, K4, Z14
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z15
-	VPERMT2B        96(R8)(AX*1), Z4, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       96(R8)(AX*1), Z17
+	VPERMT2B        Z17, Z4, Z16
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VMOVDQA32       Z0, Z19
@@ -48163,7 +48351,9 @@ block:
 	VPSHUFB         Z5, Z16, K4, Z14
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z15
-	VPERMT2B        96(R8)(AX*2), Z4, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       96(R8)(AX*2), Z17
+	VPERMT2B        Z17, Z4, Z16
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VMOVDQA32       Z0, Z20
@@ -48175,7 +48365,9 @@ block:
 	VPSHUFB         Z5, Z16, K4, Z14
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z15
-	VPERMT2B        96(R8)(CX*1), Z4, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       96(R8)(CX*1), Z17
+	VPERMT2B        Z17, Z4, Z16
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VMOVDQA32       Z0, Z21
@@ -48519,7 +48711,9 @@ block:
 	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
-	VPERMT2B        16(BX), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       16(BX), Z15
+	VPERMT2B        Z15, Z5, Z12
 	VPANDD          Z3, Z12, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VMOVDQA32       Z0, Z16
@@ -48534,7 +48728,9 @@ block:
 	VPSHUFB         Z6, Z12, K4, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
-	VPERMT2B        16(BX)(AX*1), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       16(BX)(AX*1), Z15
+	VPERMT2B        Z15, Z5, Z12
 	VPANDD          Z3, Z12, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VMOVDQA32       Z0, Z18
@@ -48549,7 +48745,9 @@ block:
 	VPSHUFB         Z6, Z12, K4, Z13
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
-	VPERMT2B        16(BX)(AX*2), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       16(BX)(AX*2), Z15
+	VPERMT2B        Z15, Z5, Z12
 	VPANDD          Z3, Z12, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VMOVDQA32       Z0, Z20
@@ -48564,7 +48762,9 @@ block:
 	VPSHUFB         Z6, Z12, K4, Z13
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
-	VPERMT2B        16(BX)(CX*1), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       16(BX)(CX*1), Z15
+	VPERMT2B        Z15, Z5, Z12
 	VPANDD          Z3, Z12, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VMOVDQA32       Z0, Z22
@@ -48598,7 +48798,9 @@ block:
 	VPSHUFB         Z6, Z16, K4, Z13
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z16, K4, Z14
-	VPERMT2B        16(SI), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       16(SI), Z17
+	VPERMT2B        Z17, Z5, Z16
 	VPANDD          Z3, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z18
@@ -48613,7 +48815,9 @@ block:
 	VPSHUFB         Z6, Z16, K4, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z16, K4, Z14
-	VPERMT2B        16(SI)(AX*1), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       16(SI)(AX*1), Z17
+	VPERMT2B        Z17, Z5, Z16
 	VPANDD          Z3, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z20
@@ -48628,7 +48832,9 @@ block:
 	VPSHUFB         Z6, Z16, K4, Z13
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z16, K4, Z14
-	VPERMT2B        16(SI)(AX*2), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       16(SI)(AX*2), Z17
+	VPERMT2B        Z17, Z5, Z16
 	VPANDD          Z3, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z22
@@ -48643,7 +48849,9 @@ block:
 	VPSHUFB         Z6, Z16, K4, Z13
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z16, K4, Z14
-	VPERMT2B        16(SI)(CX*1), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       16(SI)(CX*1), Z17
+	VPERMT2B        Z17, Z5, Z16
 	VPANDD          Z3, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z24
@@ -48679,7 +48887,9 @@ block:
 	VMOVDQA64       Z0, Z20
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z18, K4, Z20
-	VPERMT2B        16(DI), Z5, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       16(DI), Z21
+	VPERMT2B        Z21, Z5, Z18
 	VPANDD          Z3, Z18, Z21
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VMOVDQA32       Z0, Z22
@@ -48694,7 +48904,9 @@ block:
 	VPSHUFB         Z6, Z18, K4, Z19
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z18, K4, Z20
-	VPERMT2B        16(DI)(AX*1), Z5, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       16(DI)(AX*1), Z21
+	VPERMT2B        Z21, Z5, Z18
 	VPANDD          Z3, Z18, Z21
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VMOVDQA32       Z0, Z24
@@ -48709,7 +48921,9 @@ block:
 	VPSHUFB         Z6, Z18, K4, Z19
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z18, K4, Z20
-	VPERMT2B        16(DI)(AX*2), Z5, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       16(DI)(AX*2), Z21
+	VPERMT2B        Z21, Z5, Z18
 	VPANDD          Z3, Z18, Z21
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VMOVDQA32       Z0, Z26
@@ -48724,7 +48938,9 @@ block:
 	VPSHUFB         Z6, Z18, K4, Z19
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z18, K4, Z20
-	VPERMT2B        16(DI)(CX*1), Z5, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       16(DI)(CX*1), Z21
+	VPERMT2B        Z21, Z5, Z18
 	VPANDD          Z3, Z18, Z21
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VMOVDQA32       Z0, Z28
@@ -48758,7 +48974,9 @@ block:
 	VPSHUFB         Z6, Z22, K4, Z19
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z22, K4, Z20
-	VPERMT2B        16(R8), Z5, Z22
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       16(R8), Z23
+	VPERMT2B        Z23, Z5, Z22
 	VPANDD          Z3, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VMOVDQA32       Z0, Z24
@@ -48773,7 +48991,9 @@ block:
 	VPSHUFB         Z6, Z22, K4, Z19
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z22, K4, Z20
-	VPERMT2B        16(R8)(AX*1), Z5, Z22
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       16(R8)(AX*1), Z23
+	VPERMT2B        Z23, Z5, Z22
 	VPANDD          Z3, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VMOVDQA32       Z0, Z26
@@ -48788,7 +49008,9 @@ block:
 	VPSHUFB         Z6, Z22, K4, Z19
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z22, K4, Z20
-	VPERMT2B        16(R8)(AX*2), Z5, Z22
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       16(R8)(AX*2), Z23
+	VPERMT2B        Z23, Z5, Z22
 	VPANDD          Z3, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VMOVDQA32       Z0, Z28
@@ -48803,7 +49025,9 @@ block:
 	VPSHUFB         Z6, Z22, K4, Z19
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z22, K4, Z20
-	VPERMT2B        16(R8)(CX*1), Z5, Z22
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       16(R8)(CX*1), Z23
+	VPERMT2B        Z23, Z5, Z22
 	VPANDD          Z3, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VMOVDQA32       Z0, Z30
@@ -48943,7 +49167,9 @@ block:
 	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
-	VPERMT2B        96(BX), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       96(BX), Z15
+	VPERMT2B        Z15, Z5, Z12
 	VPANDD          Z3, Z12, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VMOVDQA32       Z0, Z16
@@ -48958,7 +49184,9 @@ block:
 	VPSHUFB         Z6, Z12, K4, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
-	VPERMT2B        96(BX)(AX*1), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       96(BX)(AX*1), Z15
+	VPERMT2B        Z15, Z5, Z12
 	VPANDD          Z3, Z12, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VMOVDQA32       Z0, Z18
@@ -48973,7 +49201,9 @@ block:
 	VPSHUFB         Z6, Z12, K4, Z13
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
-	VPERMT2B        96(BX)(AX*2), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       96(BX)(AX*2), Z15
+	VPERMT2B        Z15, Z5, Z12
 	VPANDD          Z3, Z12, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VMOVDQA32       Z0, Z20
@@ -48988,7 +49218,9 @@ block:
 	VPSHUFB         Z6, Z12, K4, Z13
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
-	VPERMT2B        96(BX)(CX*1), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       96(BX)(CX*1), Z15
+	VPERMT2B        Z15, Z5, Z12
 	VPANDD          Z3, Z12, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VMOVDQA32       Z0, Z22
@@ -49022,7 +49254,9 @@ block:
 	VPSHUFB         Z6, Z16, K4, Z13
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z16, K4, Z14
-	VPERMT2B        96(SI), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       96(SI), Z17
+	VPERMT2B        Z17, Z5, Z16
 	VPANDD          Z3, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z18
@@ -49037,7 +49271,9 @@ block:
 	VPSHUFB         Z6, Z16, K4, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z16, K4, Z14
-	VPERMT2B        96(SI)(AX*1), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       96(SI)(AX*1), Z17
+	VPERMT2B        Z17, Z5, Z16
 	VPANDD          Z3, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z20
@@ -49052,7 +49288,9 @@ block:
 	VPSHUFB         Z6, Z16, K4, Z13
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z16, K4, Z14
-	VPERMT2B        96(SI)(AX*2), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       96(SI)(AX*2), Z17
+	VPERMT2B        Z17, Z5, Z16
 	VPANDD          Z3, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z22
@@ -49067,7 +49305,9 @@ block:
 	VPSHUFB         Z6, Z16, K4, Z13
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z16, K4, Z14
-	VPERMT2B        96(SI)(CX*1), Z5, Z16
+	VMOVDQA64       Z16, Z16
+	VMOVDQU32       96(SI)(CX*1), Z17
+	VPERMT2B        Z17, Z5, Z16
 	VPANDD          Z3, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
 	VMOVDQA32       Z0, Z24
@@ -49103,7 +49343,9 @@ block:
 	VMOVDQA64       Z0, Z20
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z18, K4, Z20
-	VPERMT2B        96(DI), Z5, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       96(DI), Z21
+	VPERMT2B        Z21, Z5, Z18
 	VPANDD          Z3, Z18, Z21
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VMOVDQA32       Z0, Z22
@@ -49118,7 +49360,9 @@ block:
 	VPSHUFB         Z6, Z18, K4, Z19
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z18, K4, Z20
-	VPERMT2B        96(DI)(AX*1), Z5, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       96(DI)(AX*1), Z21
+	VPERMT2B        Z21, Z5, Z18
 	VPANDD          Z3, Z18, Z21
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VMOVDQA32       Z0, Z24
@@ -49133,7 +49377,9 @@ block:
 	VPSHUFB         Z6, Z18, K4, Z19
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z18, K4, Z20
-	VPERMT2B        96(DI)(AX*2), Z5, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       96(DI)(AX*2), Z21
+	VPERMT2B        Z21, Z5, Z18
 	VPANDD          Z3, Z18, Z21
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VMOVDQA32       Z0, Z26
@@ -49148,7 +49394,9 @@ block:
 	VPSHUFB         Z6, Z18, K4, Z19
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z18, K4, Z20
-	VPERMT2B        96(DI)(CX*1), Z5, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       96(DI)(CX*1), Z21
+	VPERMT2B        Z21, Z5, Z18
 	VPANDD          Z3, Z18, Z21
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VMOVDQA32       Z0, Z28
@@ -49182,7 +49430,9 @@ block:
 	VPSHUFB         Z6, Z22, K4, Z19
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z22, K4, Z20
-	VPERMT2B        96(R8), Z5, Z22
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       96(R8), Z23
+	VPERMT2B        Z23, Z5, Z22
 	VPANDD          Z3, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VMOVDQA32       Z0, Z24
@@ -49197,7 +49447,9 @@ block:
 	VPSHUFB         Z6, Z22, K4, Z19
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z22, K4, Z20
-	VPERMT2B        96(R8)(AX*1), Z5, Z22
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       96(R8)(AX*1), Z23
+	VPERMT2B        Z23, Z5, Z22
 	VPANDD          Z3, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VMOVDQA32       Z0, Z26
@@ -49212,7 +49464,9 @@ block:
 	VPSHUFB         Z6, Z22, K4, Z19
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z22, K4, Z20
-	VPERMT2B        96(R8)(AX*2), Z5, Z22
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       96(R8)(AX*2), Z23
+	VPERMT2B        Z23, Z5, Z22
 	VPANDD          Z3, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VMOVDQA32       Z0, Z28
@@ -49227,7 +49481,9 @@ block:
 	VPSHUFB         Z6, Z22, K4, Z19
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z22, K4, Z20
-	VPERMT2B        96(R8)(CX*1), Z5, Z22
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       96(R8)(CX*1), Z23
+	VPERMT2B        Z23, Z5, Z22
 	VPANDD          Z3, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VMOVDQA32       Z0, Z30
@@ -49433,67 +49689,75 @@ within:
 	PREFETCHT0      (R9)
 	VMOVDQU32       (BX), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        24(BX), Z7, Z11
-	VMOVDQA64       Z0, Z12
+	VMOVDQU32       24(BX), Z12
+	VPERMT2B        Z12, Z7, Z11
+	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        24(BX), Z5, Z11
-	VPERMT2B        24(BX), Z6, Z10
-	VPANDD          Z2, Z11, Z13
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z10, Z10
+	VPERMT2B        Z12, Z6, Z10
+	VPANDD          Z2, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
 	VPSRLW          $0x01, Z10, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z13, Z10
+	VPDPBUSD        Z8, Z12, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      (R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        24(BX)(AX*1), Z7, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       24(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z7, Z12
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z12
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        24(BX)(AX*1), Z5, Z13
-	VPERMT2B        24(BX)(AX*1), Z6, Z11
-	VPANDD          Z2, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z14, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z14, Z6, Z11
+	VPANDD          Z2, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z12
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z8, Z14, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z12, Z11
 	PREFETCHT0      (R9)(AX*2)
-	VMOVDQU32       (BX)(AX*2), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        24(BX)(AX*2), Z7, Z14
+	VMOVDQU32       (BX)(AX*2), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       24(BX)(AX*2), Z15
+	VPERMT2B        Z15, Z7, Z14
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z14, K4, Z12
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        24(BX)(AX*2), Z5, Z14
-	VPERMT2B        24(BX)(AX*2), Z6, Z13
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z15, Z5, Z14
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z15, Z6, Z12
 	VPANDD          Z2, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z15
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z14
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z8, Z15, Z13
-	VPDPBUSD        Z9, Z14, Z13
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z8, Z15, Z12
+	VPDPBUSD        Z9, Z14, Z12
 	PREFETCHT0      (R9)(CX*1)
 	VMOVDQU32       (BX)(CX*1), Z14
 	VMOVDQA64       Z14, Z15
-	VPERMT2B        24(BX)(CX*1), Z7, Z15
+	VMOVDQU32       24(BX)(CX*1), Z16
+	VPERMT2B        Z16, Z7, Z15
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z15, K4, Z12
+	VMOVDQU8        Z15, K4, Z13
 	VMOVDQA64       Z14, Z15
-	VPERMT2B        24(BX)(CX*1), Z5, Z15
-	VPERMT2B        24(BX)(CX*1), Z6, Z14
+	VPERMT2B        Z16, Z5, Z15
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z16, Z6, Z14
 	VPANDD          Z2, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
@@ -49506,8 +49770,8 @@ within:
 	VPUNPCKLDQ      Z11, Z10, Z15
 	VPUNPCKHDQ      Z11, Z10, Z10
 	VPADDD          Z10, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z10
-	VPUNPCKHDQ      Z14, Z13, Z11
+	VPUNPCKLDQ      Z14, Z12, Z10
+	VPUNPCKHDQ      Z14, Z12, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z15, Z11
 	VPUNPCKLQDQ     Z10, Z15, Z15
@@ -49515,66 +49779,74 @@ within:
 	PREFETCHT0      (R10)
 	VMOVDQU32       (SI), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        24(SI), Z7, Z11
+	VMOVDQU32       24(SI), Z12
+	VPERMT2B        Z12, Z7, Z11
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        24(SI), Z5, Z11
-	VPERMT2B        24(SI), Z6, Z10
-	VPANDD          Z2, Z11, Z13
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z10, Z10
+	VPERMT2B        Z12, Z6, Z10
+	VPANDD          Z2, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
 	VPSRLW          $0x01, Z10, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z13, Z10
+	VPDPBUSD        Z8, Z12, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      (R10)(AX*1)
 	VMOVDQU32       (SI)(AX*1), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        24(SI)(AX*1), Z7, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       24(SI)(AX*1), Z14
+	VPERMT2B        Z14, Z7, Z12
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z12
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        24(SI)(AX*1), Z5, Z13
-	VPERMT2B        24(SI)(AX*1), Z6, Z11
-	VPANDD          Z2, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z14, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z14, Z6, Z11
+	VPANDD          Z2, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z16
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z8, Z14, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z12, Z11
 	PREFETCHT0      (R10)(AX*2)
-	VMOVDQU32       (SI)(AX*2), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        24(SI)(AX*2), Z7, Z14
+	VMOVDQU32       (SI)(AX*2), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       24(SI)(AX*2), Z16
+	VPERMT2B        Z16, Z7, Z14
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z14, K4, Z12
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        24(SI)(AX*2), Z5, Z14
-	VPERMT2B        24(SI)(AX*2), Z6, Z13
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z16, Z5, Z14
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z16, Z6, Z12
 	VPANDD          Z2, Z14, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z16
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z8, Z16, Z13
-	VPDPBUSD        Z9, Z14, Z13
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z8, Z16, Z12
+	VPDPBUSD        Z9, Z14, Z12
 	PREFETCHT0      (R10)(CX*1)
 	VMOVDQU32       (SI)(CX*1), Z14
 	VMOVDQA64       Z14, Z16
-	VPERMT2B        24(SI)(CX*1), Z7, Z16
+	VMOVDQU32       24(SI)(CX*1), Z17
+	VPERMT2B        Z17, Z7, Z16
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z16, K4, Z12
+	VMOVDQU8        Z16, K4, Z13
 	VMOVDQA64       Z14, Z16
-	VPERMT2B        24(SI)(CX*1), Z5, Z16
-	VPERMT2B        24(SI)(CX*1), Z6, Z14
+	VPERMT2B        Z17, Z5, Z16
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z17, Z6, Z14
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
@@ -49587,8 +49859,8 @@ within:
 	VPUNPCKLDQ      Z11, Z10, Z16
 	VPUNPCKHDQ      Z11, Z10, Z10
 	VPADDD          Z10, Z16, Z16
-	VPUNPCKLDQ      Z14, Z13, Z10
-	VPUNPCKHDQ      Z14, Z13, Z11
+	VPUNPCKLDQ      Z14, Z12, Z10
+	VPUNPCKHDQ      Z14, Z12, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z16, Z11
 	VPUNPCKLQDQ     Z10, Z16, Z16
@@ -49596,67 +49868,75 @@ within:
 	PREFETCHT0      (R11)
 	VMOVDQU32       (DI), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        24(DI), Z7, Z11
-	VMOVDQA64       Z0, Z13
+	VMOVDQU32       24(DI), Z12
+	VPERMT2B        Z12, Z7, Z11
+	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z11, K4, Z13
+	VMOVDQU8        Z11, K4, Z14
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        24(DI), Z5, Z11
-	VPERMT2B        24(DI), Z6, Z10
-	VPANDD          Z2, Z11, Z14
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z10, Z10
+	VPERMT2B        Z12, Z6, Z10
+	VPANDD          Z2, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
 	VPSRLW          $0x01, Z10, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z8, Z12, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      (R11)(AX*1)
 	VMOVDQU32       (DI)(AX*1), Z11
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        24(DI)(AX*1), Z7, Z14
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       24(DI)(AX*1), Z17
+	VPERMT2B        Z17, Z7, Z12
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z14, K4, Z13
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        24(DI)(AX*1), Z5, Z14
-	VPERMT2B        24(DI)(AX*1), Z6, Z11
-	VPANDD          Z2, Z14, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VMOVDQU8        Z12, K4, Z14
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z17, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z17, Z6, Z11
+	VPANDD          Z2, Z12, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z12
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z8, Z17, Z11
-	VPDPBUSD        Z9, Z14, Z11
+	VPDPBUSD        Z9, Z12, Z11
 	PREFETCHT0      (R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z14
-	VMOVDQA64       Z14, Z17
-	VPERMT2B        24(DI)(AX*2), Z7, Z17
+	VMOVDQU32       (DI)(AX*2), Z12
+	VMOVDQA64       Z12, Z17
+	VMOVDQU32       24(DI)(AX*2), Z18
+	VPERMT2B        Z18, Z7, Z17
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z17, K4, Z13
-	VMOVDQA64       Z14, Z17
-	VPERMT2B        24(DI)(AX*2), Z5, Z17
-	VPERMT2B        24(DI)(AX*2), Z6, Z14
+	VMOVDQU8        Z17, K4, Z14
+	VMOVDQA64       Z12, Z17
+	VPERMT2B        Z18, Z5, Z17
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z18, Z6, Z12
 	VPANDD          Z2, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
-	VPSRLW          $0x01, Z14, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z8, Z18, Z14
-	VPDPBUSD        Z9, Z17, Z14
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z8, Z18, Z12
+	VPDPBUSD        Z9, Z17, Z12
 	PREFETCHT0      (R11)(CX*1)
 	VMOVDQU32       (DI)(CX*1), Z17
 	VMOVDQA64       Z17, Z18
-	VPERMT2B        24(DI)(CX*1), Z7, Z18
+	VMOVDQU32       24(DI)(CX*1), Z19
+	VPERMT2B        Z19, Z7, Z18
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z18, K4, Z13
+	VMOVDQU8        Z18, K4, Z14
 	VMOVDQA64       Z17, Z18
-	VPERMT2B        24(DI)(CX*1), Z5, Z18
-	VPERMT2B        24(DI)(CX*1), Z6, Z17
+	VPERMT2B        Z19, Z5, Z18
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z2, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
@@ -49669,8 +49949,8 @@ within:
 	VPUNPCKLDQ      Z11, Z10, Z18
 	VPUNPCKHDQ      Z11, Z10, Z10
 	VPADDD          Z10, Z18, Z18
-	VPUNPCKLDQ      Z17, Z14, Z10
-	VPUNPCKHDQ      Z17, Z14, Z11
+	VPUNPCKLDQ      Z17, Z12, Z10
+	VPUNPCKHDQ      Z17, Z12, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z18, Z11
 	VPUNPCKLQDQ     Z10, Z18, Z18
@@ -49678,66 +49958,74 @@ within:
 	PREFETCHT0      (R12)
 	VMOVDQU32       (R8), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        24(R8), Z7, Z11
+	VMOVDQU32       24(R8), Z12
+	VPERMT2B        Z12, Z7, Z11
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z11, K4, Z13
+	VMOVDQU8        Z11, K4, Z14
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        24(R8), Z5, Z11
-	VPERMT2B        24(R8), Z6, Z10
-	VPANDD          Z2, Z11, Z14
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z10, Z10
+	VPERMT2B        Z12, Z6, Z10
+	VPANDD          Z2, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
 	VPSRLW          $0x01, Z10, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z8, Z12, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      (R12)(AX*1)
 	VMOVDQU32       (R8)(AX*1), Z11
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        24(R8)(AX*1), Z7, Z14
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       24(R8)(AX*1), Z17
+	VPERMT2B        Z17, Z7, Z12
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z14, K4, Z13
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        24(R8)(AX*1), Z5, Z14
-	VPERMT2B        24(R8)(AX*1), Z6, Z11
-	VPANDD          Z2, Z14, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VMOVDQU8        Z12, K4, Z14
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z17, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z17, Z6, Z11
+	VPANDD          Z2, Z12, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z12
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z8, Z17, Z11
-	VPDPBUSD        Z9, Z14, Z11
+	VPDPBUSD        Z9, Z12, Z11
 	PREFETCHT0      (R12)(AX*2)
-	VMOVDQU32       (R8)(AX*2), Z14
-	VMOVDQA64       Z14, Z17
-	VPERMT2B        24(R8)(AX*2), Z7, Z17
+	VMOVDQU32       (R8)(AX*2), Z12
+	VMOVDQA64       Z12, Z17
+	VMOVDQU32       24(R8)(AX*2), Z19
+	VPERMT2B        Z19, Z7, Z17
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z17, K4, Z13
-	VMOVDQA64       Z14, Z17
-	VPERMT2B        24(R8)(AX*2), Z5, Z17
-	VPERMT2B        24(R8)(AX*2), Z6, Z14
+	VMOVDQU8        Z17, K4, Z14
+	VMOVDQA64       Z12, Z17
+	VPERMT2B        Z19, Z5, Z17
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z19, Z6, Z12
 	VPANDD          Z2, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
-	VPSRLW          $0x01, Z14, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z19
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z8, Z19, Z14
-	VPDPBUSD        Z9, Z17, Z14
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z8, Z19, Z12
+	VPDPBUSD        Z9, Z17, Z12
 	PREFETCHT0      (R12)(CX*1)
 	VMOVDQU32       (R8)(CX*1), Z17
 	VMOVDQA64       Z17, Z19
-	VPERMT2B        24(R8)(CX*1), Z7, Z19
+	VMOVDQU32       24(R8)(CX*1), Z20
+	VPERMT2B        Z20, Z7, Z19
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z19, K4, Z13
+	VMOVDQU8        Z19, K4, Z14
 	VMOVDQA64       Z17, Z19
-	VPERMT2B        24(R8)(CX*1), Z5, Z19
-	VPERMT2B        24(R8)(CX*1), Z6, Z17
+	VPERMT2B        Z20, Z5, Z19
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z20, Z6, Z17
 	VPANDD          Z2, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
 	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
@@ -49750,8 +50038,8 @@ within:
 	VPUNPCKLDQ      Z11, Z10, Z8
 	VPUNPCKHDQ      Z11, Z10, Z9
 	VPADDD          Z9, Z8, Z8
-	VPUNPCKLDQ      Z17, Z14, Z9
-	VPUNPCKHDQ      Z17, Z14, Z10
+	VPUNPCKLDQ      Z17, Z12, Z9
+	VPUNPCKHDQ      Z17, Z12, Z10
 	VPADDD          Z10, Z9, Z9
 	VPUNPCKHQDQ     Z9, Z8, Z10
 	VPUNPCKLQDQ     Z9, Z8, Z8
@@ -49759,29 +50047,29 @@ within:
 	VSHUFI32X4      $0x44, Z16, Z15, Z9
 	VSHUFI32X4      $0x44, Z8, Z18, Z10
 	VSHUFI32X4      $0xee, Z16, Z15, Z11
-	VSHUFI32X4      $0xee, Z8, Z18, Z14
+	VSHUFI32X4      $0xee, Z8, Z18, Z12
 	VSHUFI32X4      $0x88, Z10, Z9, Z8
 	VSHUFI32X4      $0xdd, Z10, Z9, Z9
-	VSHUFI32X4      $0x88, Z14, Z11, Z10
-	VSHUFI32X4      $0xdd, Z14, Z11, Z11
-	VMOVDQU32       quarter0<>+0(SB), Z14
-	VPERMI2Q        Z13, Z12, Z14
-	VCVTPH2PS       Y14, Z14
+	VSHUFI32X4      $0x88, Z12, Z11, Z10
+	VSHUFI32X4      $0xdd, Z12, Z11, Z11
+	VMOVDQU32       quarter0<>+0(SB), Z12
+	VPERMI2Q        Z14, Z13, Z12
+	VCVTPH2PS       Y12, Z12
 	VPADDD.BCST     36(R13), Z8, Z8
 	VCVTDQ2PS       Z8, Z8
 	VBROADCASTSS    32(R13), Z15
-	VMULPS          Z14, Z15, Z15
+	VMULPS          Z12, Z15, Z15
 	VFMADD231PS     Z15, Z8, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z8
-	VPERMI2Q        Z13, Z12, Z8
+	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     76(R13), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    72(R13), Z14
-	VMULPS          Z8, Z14, Z14
-	VFMADD231PS     Z14, Z9, Z1
+	VBROADCASTSS    72(R13), Z12
+	VMULPS          Z8, Z12, Z12
+	VFMADD231PS     Z12, Z9, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z8
-	VPERMI2Q        Z13, Z12, Z8
+	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     116(R13), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
@@ -49789,7 +50077,7 @@ within:
 	VMULPS          Z8, Z9, Z9
 	VFMADD231PS     Z9, Z10, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z8
-	VPERMI2Q        Z13, Z12, Z8
+	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     156(R13), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
@@ -49808,70 +50096,78 @@ within:
 	PREFETCHT0      128(R9)
 	VMOVDQU32       88(BX), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        112(BX), Z7, Z11
-	VMOVDQA64       Z0, Z12
+	VMOVDQU32       112(BX), Z12
+	VPERMT2B        Z12, Z7, Z11
+	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        112(BX), Z5, Z11
-	VPERMT2B        112(BX), Z6, Z10
-	VPANDD          Z2, Z11, Z13
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z10, Z10
+	VPERMT2B        Z12, Z6, Z10
+	VPANDD          Z2, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
 	VPSRLW          $0x01, Z10, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z13, Z10
+	VPDPBUSD        Z8, Z12, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      64(R9)(AX*1)
 	PREFETCHT0      128(R9)(AX*1)
 	VMOVDQU32       88(BX)(AX*1), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        112(BX)(AX*1), Z7, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       112(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z7, Z12
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z12
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        112(BX)(AX*1), Z5, Z13
-	VPERMT2B        112(BX)(AX*1), Z6, Z11
-	VPANDD          Z2, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z14, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z14, Z6, Z11
+	VPANDD          Z2, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z12
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z8, Z14, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z12, Z11
 	PREFETCHT0      64(R9)(AX*2)
 	PREFETCHT0      128(R9)(AX*2)
-	VMOVDQU32       88(BX)(AX*2), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        112(BX)(AX*2), Z7, Z14
+	VMOVDQU32       88(BX)(AX*2), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       112(BX)(AX*2), Z15
+	VPERMT2B        Z15, Z7, Z14
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z14, K4, Z12
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        112(BX)(AX*2), Z5, Z14
-	VPERMT2B        112(BX)(AX*2), Z6, Z13
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z15, Z5, Z14
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z15, Z6, Z12
 	VPANDD          Z2, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z15
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z14
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z8, Z15, Z13
-	VPDPBUSD        Z9, Z14, Z13
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z8, Z15, Z12
+	VPDPBUSD        Z9, Z14, Z12
 	PREFETCHT0      64(R9)(CX*1)
 	PREFETCHT0      128(R9)(CX*1)
 	VMOVDQU32       88(BX)(CX*1), Z14
 	VMOVDQA64       Z14, Z15
-	VPERMT2B        112(BX)(CX*1), Z7, Z15
+	VMOVDQU32       112(BX)(CX*1), Z16
+	VPERMT2B        Z16, Z7, Z15
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z15, K4, Z12
+	VMOVDQU8        Z15, K4, Z13
 	VMOVDQA64       Z14, Z15
-	VPERMT2B        112(BX)(CX*1), Z5, Z15
-	VPERMT2B        112(BX)(CX*1), Z6, Z14
+	VPERMT2B        Z16, Z5, Z15
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z16, Z6, Z14
 	VPANDD          Z2, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
@@ -49884,8 +50180,8 @@ within:
 	VPUNPCKLDQ      Z11, Z10, Z15
 	VPUNPCKHDQ      Z11, Z10, Z10
 	VPADDD          Z10, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z10
-	VPUNPCKHDQ      Z14, Z13, Z11
+	VPUNPCKLDQ      Z14, Z12, Z10
+	VPUNPCKHDQ      Z14, Z12, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z15, Z11
 	VPUNPCKLQDQ     Z10, Z15, Z15
@@ -49894,69 +50190,77 @@ within:
 	PREFETCHT0      128(R10)
 	VMOVDQU32       88(SI), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        112(SI), Z7, Z11
+	VMOVDQU32       112(SI), Z12
+	VPERMT2B        Z12, Z7, Z11
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        112(SI), Z5, Z11
-	VPERMT2B        112(SI), Z6, Z10
-	VPANDD          Z2, Z11, Z13
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z10, Z10
+	VPERMT2B        Z12, Z6, Z10
+	VPANDD          Z2, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
 	VPSRLW          $0x01, Z10, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z13, Z10
+	VPDPBUSD        Z8, Z12, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      64(R10)(AX*1)
 	PREFETCHT0      128(R10)(AX*1)
 	VMOVDQU32       88(SI)(AX*1), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        112(SI)(AX*1), Z7, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       112(SI)(AX*1), Z14
+	VPERMT2B        Z14, Z7, Z12
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z12
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        112(SI)(AX*1), Z5, Z13
-	VPERMT2B        112(SI)(AX*1), Z6, Z11
-	VPANDD          Z2, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z14, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z14, Z6, Z11
+	VPANDD          Z2, Z12, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z16
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z13
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z8, Z14, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z12, Z11
 	PREFETCHT0      64(R10)(AX*2)
 	PREFETCHT0      128(R10)(AX*2)
-	VMOVDQU32       88(SI)(AX*2), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        112(SI)(AX*2), Z7, Z14
+	VMOVDQU32       88(SI)(AX*2), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       112(SI)(AX*2), Z16
+	VPERMT2B        Z16, Z7, Z14
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z14, K4, Z12
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        112(SI)(AX*2), Z5, Z14
-	VPERMT2B        112(SI)(AX*2), Z6, Z13
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z16, Z5, Z14
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z16, Z6, Z12
 	VPANDD          Z2, Z14, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z16
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z8, Z16, Z13
-	VPDPBUSD        Z9, Z14, Z13
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z8, Z16, Z12
+	VPDPBUSD        Z9, Z14, Z12
 	PREFETCHT0      64(R10)(CX*1)
 	PREFETCHT0      128(R10)(CX*1)
 	VMOVDQU32       88(SI)(CX*1), Z14
 	VMOVDQA64       Z14, Z16
-	VPERMT2B        112(SI)(CX*1), Z7, Z16
+	VMOVDQU32       112(SI)(CX*1), Z17
+	VPERMT2B        Z17, Z7, Z16
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z16, K4, Z12
+	VMOVDQU8        Z16, K4, Z13
 	VMOVDQA64       Z14, Z16
-	VPERMT2B        112(SI)(CX*1), Z5, Z16
-	VPERMT2B        112(SI)(CX*1), Z6, Z14
+	VPERMT2B        Z17, Z5, Z16
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z17, Z6, Z14
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
@@ -49969,8 +50273,8 @@ within:
 	VPUNPCKLDQ      Z11, Z10, Z16
 	VPUNPCKHDQ      Z11, Z10, Z10
 	VPADDD          Z10, Z16, Z16
-	VPUNPCKLDQ      Z14, Z13, Z10
-	VPUNPCKHDQ      Z14, Z13, Z11
+	VPUNPCKLDQ      Z14, Z12, Z10
+	VPUNPCKHDQ      Z14, Z12, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z16, Z11
 	VPUNPCKLQDQ     Z10, Z16, Z16
@@ -49979,70 +50283,78 @@ within:
 	PREFETCHT0      128(R11)
 	VMOVDQU32       88(DI), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        112(DI), Z7, Z11
-	VMOVDQA64       Z0, Z13
+	VMOVDQU32       112(DI), Z12
+	VPERMT2B        Z12, Z7, Z11
+	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z11, K4, Z13
+	VMOVDQU8        Z11, K4, Z14
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        112(DI), Z5, Z11
-	VPERMT2B        112(DI), Z6, Z10
-	VPANDD          Z2, Z11, Z14
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z10, Z10
+	VPERMT2B        Z12, Z6, Z10
+	VPANDD          Z2, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
 	VPSRLW          $0x01, Z10, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z8, Z12, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      64(R11)(AX*1)
 	PREFETCHT0      128(R11)(AX*1)
 	VMOVDQU32       88(DI)(AX*1), Z11
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        112(DI)(AX*1), Z7, Z14
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       112(DI)(AX*1), Z17
+	VPERMT2B        Z17, Z7, Z12
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z14, K4, Z13
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        112(DI)(AX*1), Z5, Z14
-	VPERMT2B        112(DI)(AX*1), Z6, Z11
-	VPANDD          Z2, Z14, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VMOVDQU8        Z12, K4, Z14
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z17, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z17, Z6, Z11
+	VPANDD          Z2, Z12, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z12
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z8, Z17, Z11
-	VPDPBUSD        Z9, Z14, Z11
+	VPDPBUSD        Z9, Z12, Z11
 	PREFETCHT0      64(R11)(AX*2)
 	PREFETCHT0      128(R11)(AX*2)
-	VMOVDQU32       88(DI)(AX*2), Z14
-	VMOVDQA64       Z14, Z17
-	VPERMT2B        112(DI)(AX*2), Z7, Z17
+	VMOVDQU32       88(DI)(AX*2), Z12
+	VMOVDQA64       Z12, Z17
+	VMOVDQU32       112(DI)(AX*2), Z18
+	VPERMT2B        Z18, Z7, Z17
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z17, K4, Z13
-	VMOVDQA64       Z14, Z17
-	VPERMT2B        112(DI)(AX*2), Z5, Z17
-	VPERMT2B        112(DI)(AX*2), Z6, Z14
+	VMOVDQU8        Z17, K4, Z14
+	VMOVDQA64       Z12, Z17
+	VPERMT2B        Z18, Z5, Z17
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z18, Z6, Z12
 	VPANDD          Z2, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
-	VPSRLW          $0x01, Z14, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z8, Z18, Z14
-	VPDPBUSD        Z9, Z17, Z14
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z8, Z18, Z12
+	VPDPBUSD        Z9, Z17, Z12
 	PREFETCHT0      64(R11)(CX*1)
 	PREFETCHT0      128(R11)(CX*1)
 	VMOVDQU32       88(DI)(CX*1), Z17
 	VMOVDQA64       Z17, Z18
-	VPERMT2B        112(DI)(CX*1), Z7, Z18
+	VMOVDQU32       112(DI)(CX*1), Z19
+	VPERMT2B        Z19, Z7, Z18
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z18, K4, Z13
+	VMOVDQU8        Z18, K4, Z14
 	VMOVDQA64       Z17, Z18
-	VPERMT2B        112(DI)(CX*1), Z5, Z18
-	VPERMT2B        112(DI)(CX*1), Z6, Z17
+	VPERMT2B        Z19, Z5, Z18
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z2, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
@@ -50055,8 +50367,8 @@ within:
 	VPUNPCKLDQ      Z11, Z10, Z18
 	VPUNPCKHDQ      Z11, Z10, Z10
 	VPADDD          Z10, Z18, Z18
-	VPUNPCKLDQ      Z17, Z14, Z10
-	VPUNPCKHDQ      Z17, Z14, Z11
+	VPUNPCKLDQ      Z17, Z12, Z10
+	VPUNPCKHDQ      Z17, Z12, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z18, Z11
 	VPUNPCKLQDQ     Z10, Z18, Z18
@@ -50065,69 +50377,77 @@ within:
 	PREFETCHT0      128(R12)
 	VMOVDQU32       88(R8), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        112(R8), Z7, Z11
+	VMOVDQU32       112(R8), Z12
+	VPERMT2B        Z12, Z7, Z11
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z11, K4, Z13
+	VMOVDQU8        Z11, K4, Z14
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        112(R8), Z5, Z11
-	VPERMT2B        112(R8), Z6, Z10
-	VPANDD          Z2, Z11, Z14
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z10, Z10
+	VPERMT2B        Z12, Z6, Z10
+	VPANDD          Z2, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
 	VPSRLW          $0x01, Z10, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z8, Z12, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      64(R12)(AX*1)
 	PREFETCHT0      128(R12)(AX*1)
 	VMOVDQU32       88(R8)(AX*1), Z11
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        112(R8)(AX*1), Z7, Z14
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       112(R8)(AX*1), Z17
+	VPERMT2B        Z17, Z7, Z12
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z14, K4, Z13
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        112(R8)(AX*1), Z5, Z14
-	VPERMT2B        112(R8)(AX*1), Z6, Z11
-	VPANDD          Z2, Z14, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
+	VMOVDQU8        Z12, K4, Z14
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z17, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z17, Z6, Z11
+	VPANDD          Z2, Z12, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z12
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z8, Z17, Z11
-	VPDPBUSD        Z9, Z14, Z11
+	VPDPBUSD        Z9, Z12, Z11
 	PREFETCHT0      64(R12)(AX*2)
 	PREFETCHT0      128(R12)(AX*2)
-	VMOVDQU32       88(R8)(AX*2), Z14
-	VMOVDQA64       Z14, Z17
-	VPERMT2B        112(R8)(AX*2), Z7, Z17
+	VMOVDQU32       88(R8)(AX*2), Z12
+	VMOVDQA64       Z12, Z17
+	VMOVDQU32       112(R8)(AX*2), Z19
+	VPERMT2B        Z19, Z7, Z17
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z17, K4, Z13
-	VMOVDQA64       Z14, Z17
-	VPERMT2B        112(R8)(AX*2), Z5, Z17
-	VPERMT2B        112(R8)(AX*2), Z6, Z14
+	VMOVDQU8        Z17, K4, Z14
+	VMOVDQA64       Z12, Z17
+	VPERMT2B        Z19, Z5, Z17
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z19, Z6, Z12
 	VPANDD          Z2, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
-	VPSRLW          $0x01, Z14, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z19
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z8, Z19, Z14
-	VPDPBUSD        Z9, Z17, Z14
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z8, Z19, Z12
+	VPDPBUSD        Z9, Z17, Z12
 	PREFETCHT0      64(R12)(CX*1)
 	PREFETCHT0      128(R12)(CX*1)
 	VMOVDQU32       88(R8)(CX*1), Z17
 	VMOVDQA64       Z17, Z19
-	VPERMT2B        112(R8)(CX*1), Z7, Z19
+	VMOVDQU32       112(R8)(CX*1), Z20
+	VPERMT2B        Z20, Z7, Z19
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z19, K4, Z13
+	VMOVDQU8        Z19, K4, Z14
 	VMOVDQA64       Z17, Z19
-	VPERMT2B        112(R8)(CX*1), Z5, Z19
-	VPERMT2B        112(R8)(CX*1), Z6, Z17
+	VPERMT2B        Z20, Z5, Z19
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z20, Z6, Z17
 	VPANDD          Z2, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
 	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
@@ -50140,8 +50460,8 @@ within:
 	VPUNPCKLDQ      Z11, Z10, Z8
 	VPUNPCKHDQ      Z11, Z10, Z9
 	VPADDD          Z9, Z8, Z8
-	VPUNPCKLDQ      Z17, Z14, Z9
-	VPUNPCKHDQ      Z17, Z14, Z10
+	VPUNPCKLDQ      Z17, Z12, Z9
+	VPUNPCKHDQ      Z17, Z12, Z10
 	VPADDD          Z10, Z9, Z9
 	VPUNPCKHQDQ     Z9, Z8, Z10
 	VPUNPCKLQDQ     Z9, Z8, Z8
@@ -50149,29 +50469,29 @@ within:
 	VSHUFI32X4      $0x44, Z16, Z15, Z9
 	VSHUFI32X4      $0x44, Z8, Z18, Z10
 	VSHUFI32X4      $0xee, Z16, Z15, Z11
-	VSHUFI32X4      $0xee, Z8, Z18, Z14
+	VSHUFI32X4      $0xee, Z8, Z18, Z12
 	VSHUFI32X4      $0x88, Z10, Z9, Z8
 	VSHUFI32X4      $0xdd, Z10, Z9, Z9
-	VSHUFI32X4      $0x88, Z14, Z11, Z10
-	VSHUFI32X4      $0xdd, Z14, Z11, Z11
-	VMOVDQU32       quarter0<>+0(SB), Z14
-	VPERMI2Q        Z13, Z12, Z14
-	VCVTPH2PS       Y14, Z14
+	VSHUFI32X4      $0x88, Z12, Z11, Z10
+	VSHUFI32X4      $0xdd, Z12, Z11, Z11
+	VMOVDQU32       quarter0<>+0(SB), Z12
+	VPERMI2Q        Z14, Z13, Z12
+	VCVTPH2PS       Y12, Z12
 	VPADDD.BCST     196(R13), Z8, Z8
 	VCVTDQ2PS       Z8, Z8
 	VBROADCASTSS    192(R13), Z15
-	VMULPS          Z14, Z15, Z15
+	VMULPS          Z12, Z15, Z15
 	VFMADD231PS     Z15, Z8, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z8
-	VPERMI2Q        Z13, Z12, Z8
+	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     236(R13), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    232(R13), Z14
-	VMULPS          Z8, Z14, Z14
-	VFMADD231PS     Z14, Z9, Z1
+	VBROADCASTSS    232(R13), Z12
+	VMULPS          Z8, Z12, Z12
+	VFMADD231PS     Z12, Z9, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z8
-	VPERMI2Q        Z13, Z12, Z8
+	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     276(R13), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
@@ -50179,7 +50499,7 @@ within:
 	VMULPS          Z8, Z9, Z9
 	VFMADD231PS     Z9, Z10, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z8
-	VPERMI2Q        Z13, Z12, Z8
+	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     316(R13), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
@@ -50498,76 +50818,84 @@ within:
 	PREFETCHT0      (R9)
 	VMOVDQU32       (BX), Z13
 	VMOVDQA64       Z13, Z14
-	VPERMT2B        24(BX), Z8, Z14
-	VMOVDQA64       Z0, Z15
+	VMOVDQU32       24(BX), Z15
+	VPERMT2B        Z15, Z8, Z14
+	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z14, K4, Z15
+	VMOVDQU8        Z14, K4, Z16
 	VMOVDQA64       Z13, Z14
-	VPERMT2B        24(BX), Z6, Z14
-	VPERMT2B        24(BX), Z7, Z13
-	VPANDD          Z3, Z14, Z16
+	VPERMT2B        Z15, Z6, Z14
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z15, Z7, Z13
+	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VGF2P8AFFINEQB  $0x00, Z13, Z5, Z13
 	VPSRLW          $0x01, Z13, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
 	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z16, Z13
+	VPDPBUSD        Z9, Z15, Z13
 	VPDPBUSD        Z11, Z14, Z13
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z10, Z16, Z17
+	VPDPBUSD        Z10, Z15, Z17
 	VPDPBUSD        Z12, Z14, Z17
 	PREFETCHT0      (R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        24(BX)(AX*1), Z8, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       24(BX)(AX*1), Z18
+	VPERMT2B        Z18, Z8, Z15
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z16, K4, Z15
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        24(BX)(AX*1), Z6, Z16
-	VPERMT2B        24(BX)(AX*1), Z7, Z14
-	VPANDD          Z3, Z16, Z18
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z18, Z6, Z15
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z18, Z7, Z14
+	VPANDD          Z3, Z15, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
 	VPSRLW          $0x01, Z14, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z15
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z9, Z18, Z14
-	VPDPBUSD        Z11, Z16, Z14
+	VPDPBUSD        Z11, Z15, Z14
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z10, Z18, Z19
-	VPDPBUSD        Z12, Z16, Z19
+	VPDPBUSD        Z12, Z15, Z19
 	PREFETCHT0      (R9)(AX*2)
-	VMOVDQU32       (BX)(AX*2), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        24(BX)(AX*2), Z8, Z18
+	VMOVDQU32       (BX)(AX*2), Z15
+	VMOVDQA64       Z15, Z18
+	VMOVDQU32       24(BX)(AX*2), Z20
+	VPERMT2B        Z20, Z8, Z18
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z18, K4, Z15
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        24(BX)(AX*2), Z6, Z18
-	VPERMT2B        24(BX)(AX*2), Z7, Z16
+	VMOVDQU8        Z18, K4, Z16
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z20, Z6, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z20, Z7, Z15
 	VPANDD          Z3, Z18, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
-	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
-	VPSRLW          $0x01, Z16, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z20
+	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
+	VPSRLW          $0x01, Z15, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z20
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z18
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z9, Z20, Z16
-	VPDPBUSD        Z11, Z18, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z20, Z15
+	VPDPBUSD        Z11, Z18, Z15
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z10, Z20, Z21
 	VPDPBUSD        Z12, Z18, Z21
 	PREFETCHT0      (R9)(CX*1)
 	VMOVDQU32       (BX)(CX*1), Z18
 	VMOVDQA64       Z18, Z20
-	VPERMT2B        24(BX)(CX*1), Z8, Z20
+	VMOVDQU32       24(BX)(CX*1), Z22
+	VPERMT2B        Z22, Z8, Z20
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z20, K4, Z15
+	VMOVDQU8        Z20, K4, Z16
 	VMOVDQA64       Z18, Z20
-	VPERMT2B        24(BX)(CX*1), Z6, Z20
-	VPERMT2B        24(BX)(CX*1), Z7, Z18
+	VPERMT2B        Z22, Z6, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z22, Z7, Z18
 	VPANDD          Z3, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
 	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
@@ -50583,8 +50911,8 @@ within:
 	VPUNPCKLDQ      Z14, Z13, Z20
 	VPUNPCKHDQ      Z14, Z13, Z13
 	VPADDD          Z13, Z20, Z20
-	VPUNPCKLDQ      Z18, Z16, Z13
-	VPUNPCKHDQ      Z18, Z16, Z14
+	VPUNPCKLDQ      Z18, Z15, Z13
+	VPUNPCKHDQ      Z18, Z15, Z14
 	VPADDD          Z14, Z13, Z13
 	VPUNPCKHQDQ     Z13, Z20, Z14
 	VPUNPCKLQDQ     Z13, Z20, Z20
@@ -50593,62 +50921,68 @@ within:
 	VPUNPCKHDQ      Z19, Z17, Z14
 	VPADDD          Z14, Z13, Z13
 	VPUNPCKLDQ      Z23, Z21, Z14
-	VPUNPCKHDQ      Z23, Z21, Z16
-	VPADDD          Z16, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z16
+	VPUNPCKHDQ      Z23, Z21, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z15
 	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z16, Z13, Z13
+	VPADDD          Z15, Z13, Z13
 	PREFETCHT0      (R10)
 	VMOVDQU32       (SI), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        24(SI), Z8, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       24(SI), Z17
+	VPERMT2B        Z17, Z8, Z15
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z16, K4, Z15
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        24(SI), Z6, Z16
-	VPERMT2B        24(SI), Z7, Z14
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z17, Z6, Z15
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z17, Z7, Z14
+	VPANDD          Z3, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
 	VPSRLW          $0x01, Z14, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z9, Z17, Z14
-	VPDPBUSD        Z11, Z16, Z14
+	VPDPBUSD        Z11, Z15, Z14
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z10, Z17, Z18
-	VPDPBUSD        Z12, Z16, Z18
+	VPDPBUSD        Z12, Z15, Z18
 	PREFETCHT0      (R10)(AX*1)
-	VMOVDQU32       (SI)(AX*1), Z16
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        24(SI)(AX*1), Z8, Z17
+	VMOVDQU32       (SI)(AX*1), Z15
+	VMOVDQA64       Z15, Z17
+	VMOVDQU32       24(SI)(AX*1), Z19
+	VPERMT2B        Z19, Z8, Z17
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z17, K4, Z15
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        24(SI)(AX*1), Z6, Z17
-	VPERMT2B        24(SI)(AX*1), Z7, Z16
+	VMOVDQU8        Z17, K4, Z16
+	VMOVDQA64       Z15, Z17
+	VPERMT2B        Z19, Z6, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z19, Z7, Z15
 	VPANDD          Z3, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
-	VPSRLW          $0x01, Z16, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
+	VPSRLW          $0x01, Z15, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z9, Z19, Z16
-	VPDPBUSD        Z11, Z17, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z19, Z15
+	VPDPBUSD        Z11, Z17, Z15
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z10, Z19, Z21
 	VPDPBUSD        Z12, Z17, Z21
 	PREFETCHT0      (R10)(AX*2)
 	VMOVDQU32       (SI)(AX*2), Z17
 	VMOVDQA64       Z17, Z19
-	VPERMT2B        24(SI)(AX*2), Z8, Z19
+	VMOVDQU32       24(SI)(AX*2), Z22
+	VPERMT2B        Z22, Z8, Z19
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z19, K4, Z15
+	VMOVDQU8        Z19, K4, Z16
 	VMOVDQA64       Z17, Z19
-	VPERMT2B        24(SI)(AX*2), Z6, Z19
-	VPERMT2B        24(SI)(AX*2), Z7, Z17
+	VPERMT2B        Z22, Z6, Z19
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z22, Z7, Z17
 	VPANDD          Z3, Z19, Z22
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
@@ -50664,12 +50998,14 @@ within:
 	PREFETCHT0      (R10)(CX*1)
 	VMOVDQU32       (SI)(CX*1), Z19
 	VMOVDQA64       Z19, Z22
-	VPERMT2B        24(SI)(CX*1), Z8, Z22
+	VMOVDQU32       24(SI)(CX*1), Z24
+	VPERMT2B        Z24, Z8, Z22
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z15
+	VMOVDQU8        Z22, K4, Z16
 	VMOVDQA64       Z19, Z22
-	VPERMT2B        24(SI)(CX*1), Z6, Z22
-	VPERMT2B        24(SI)(CX*1), Z7, Z19
+	VPERMT2B        Z24, Z6, Z22
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z24, Z7, Z19
 	VPANDD          Z3, Z22, Z24
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
@@ -50682,97 +51018,105 @@ within:
 	VMOVDQA32       Z0, Z25
 	VPDPBUSD        Z10, Z24, Z25
 	VPDPBUSD        Z12, Z22, Z25
-	VPUNPCKLDQ      Z16, Z14, Z22
-	VPUNPCKHDQ      Z16, Z14, Z14
+	VPUNPCKLDQ      Z15, Z14, Z22
+	VPUNPCKHDQ      Z15, Z14, Z14
 	VPADDD          Z14, Z22, Z22
 	VPUNPCKLDQ      Z19, Z17, Z14
-	VPUNPCKHDQ      Z19, Z17, Z16
-	VPADDD          Z16, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z22, Z16
+	VPUNPCKHDQ      Z19, Z17, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z22, Z15
 	VPUNPCKLQDQ     Z14, Z22, Z22
-	VPADDD          Z16, Z22, Z22
+	VPADDD          Z15, Z22, Z22
 	VPUNPCKLDQ      Z21, Z18, Z14
-	VPUNPCKHDQ      Z21, Z18, Z16
-	VPADDD          Z16, Z14, Z14
-	VPUNPCKLDQ      Z25, Z23, Z16
+	VPUNPCKHDQ      Z21, Z18, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKLDQ      Z25, Z23, Z15
 	VPUNPCKHDQ      Z25, Z23, Z17
-	VPADDD          Z17, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z14, Z17
-	VPUNPCKLQDQ     Z16, Z14, Z14
+	VPADDD          Z17, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z14, Z17
+	VPUNPCKLQDQ     Z15, Z14, Z14
 	VPADDD          Z17, Z14, Z14
 	PREFETCHT0      (R11)
-	VMOVDQU32       (DI), Z16
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        24(DI), Z8, Z17
-	VMOVDQA64       Z0, Z18
+	VMOVDQU32       (DI), Z15
+	VMOVDQA64       Z15, Z17
+	VMOVDQU32       24(DI), Z18
+	VPERMT2B        Z18, Z8, Z17
+	VMOVDQA64       Z0, Z19
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z17, K4, Z18
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        24(DI), Z6, Z17
-	VPERMT2B        24(DI), Z7, Z16
-	VPANDD          Z3, Z17, Z19
+	VMOVDQU8        Z17, K4, Z19
+	VMOVDQA64       Z15, Z17
+	VPERMT2B        Z18, Z6, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z18, Z7, Z15
+	VPANDD          Z3, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
-	VPSRLW          $0x01, Z16, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
+	VPSRLW          $0x01, Z15, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z9, Z19, Z16
-	VPDPBUSD        Z11, Z17, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z18, Z15
+	VPDPBUSD        Z11, Z17, Z15
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z10, Z19, Z21
+	VPDPBUSD        Z10, Z18, Z21
 	VPDPBUSD        Z12, Z17, Z21
 	PREFETCHT0      (R11)(AX*1)
 	VMOVDQU32       (DI)(AX*1), Z17
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        24(DI)(AX*1), Z8, Z19
+	VMOVDQA64       Z17, Z18
+	VMOVDQU32       24(DI)(AX*1), Z23
+	VPERMT2B        Z23, Z8, Z18
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z19, K4, Z18
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        24(DI)(AX*1), Z6, Z19
-	VPERMT2B        24(DI)(AX*1), Z7, Z17
-	VPANDD          Z3, Z19, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VMOVDQU8        Z18, K4, Z19
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        Z23, Z6, Z18
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z23, Z7, Z17
+	VPANDD          Z3, Z18, Z23
+	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
 	VPSRLW          $0x01, Z17, Z24
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z18
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z9, Z23, Z17
-	VPDPBUSD        Z11, Z19, Z17
+	VPDPBUSD        Z11, Z18, Z17
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z10, Z23, Z24
-	VPDPBUSD        Z12, Z19, Z24
+	VPDPBUSD        Z12, Z18, Z24
 	PREFETCHT0      (R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z19
-	VMOVDQA64       Z19, Z23
-	VPERMT2B        24(DI)(AX*2), Z8, Z23
+	VMOVDQU32       (DI)(AX*2), Z18
+	VMOVDQA64       Z18, Z23
+	VMOVDQU32       24(DI)(AX*2), Z25
+	VPERMT2B        Z25, Z8, Z23
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z23, K4, Z18
-	VMOVDQA64       Z19, Z23
-	VPERMT2B        24(DI)(AX*2), Z6, Z23
-	VPERMT2B        24(DI)(AX*2), Z7, Z19
+	VMOVDQU8        Z23, K4, Z19
+	VMOVDQA64       Z18, Z23
+	VPERMT2B        Z25, Z6, Z23
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z25, Z7, Z18
 	VPANDD          Z3, Z23, Z25
 	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
-	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
-	VPSRLW          $0x01, Z19, Z26
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z25
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z25
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z23
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z25, Z19
-	VPDPBUSD        Z11, Z23, Z19
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z25, Z18
+	VPDPBUSD        Z11, Z23, Z18
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z10, Z25, Z26
 	VPDPBUSD        Z12, Z23, Z26
 	PREFETCHT0      (R11)(CX*1)
 	VMOVDQU32       (DI)(CX*1), Z23
 	VMOVDQA64       Z23, Z25
-	VPERMT2B        24(DI)(CX*1), Z8, Z25
+	VMOVDQU32       24(DI)(CX*1), Z27
+	VPERMT2B        Z27, Z8, Z25
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z25, K4, Z18
+	VMOVDQU8        Z25, K4, Z19
 	VMOVDQA64       Z23, Z25
-	VPERMT2B        24(DI)(CX*1), Z6, Z25
-	VPERMT2B        24(DI)(CX*1), Z7, Z23
+	VPERMT2B        Z27, Z6, Z25
+	VMOVDQA64       Z23, Z23
+	VPERMT2B        Z27, Z7, Z23
 	VPANDD          Z3, Z25, Z27
 	VGF2P8AFFINEQB  $0x00, Z4, Z25, Z25
 	VGF2P8AFFINEQB  $0x00, Z23, Z5, Z23
@@ -50785,75 +51129,81 @@ within:
 	VMOVDQA32       Z0, Z28
 	VPDPBUSD        Z10, Z27, Z28
 	VPDPBUSD        Z12, Z25, Z28
-	VPUNPCKLDQ      Z17, Z16, Z25
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPADDD          Z16, Z25, Z25
-	VPUNPCKLDQ      Z23, Z19, Z16
-	VPUNPCKHDQ      Z23, Z19, Z17
-	VPADDD          Z17, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z25, Z17
-	VPUNPCKLQDQ     Z16, Z25, Z25
+	VPUNPCKLDQ      Z17, Z15, Z25
+	VPUNPCKHDQ      Z17, Z15, Z15
+	VPADDD          Z15, Z25, Z25
+	VPUNPCKLDQ      Z23, Z18, Z15
+	VPUNPCKHDQ      Z23, Z18, Z17
+	VPADDD          Z17, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z25, Z17
+	VPUNPCKLQDQ     Z15, Z25, Z25
 	VPADDD          Z17, Z25, Z25
-	VPUNPCKLDQ      Z24, Z21, Z16
+	VPUNPCKLDQ      Z24, Z21, Z15
 	VPUNPCKHDQ      Z24, Z21, Z17
-	VPADDD          Z17, Z16, Z16
+	VPADDD          Z17, Z15, Z15
 	VPUNPCKLDQ      Z28, Z26, Z17
-	VPUNPCKHDQ      Z28, Z26, Z19
-	VPADDD          Z19, Z17, Z17
-	VPUNPCKHQDQ     Z17, Z16, Z19
-	VPUNPCKLQDQ     Z17, Z16, Z16
-	VPADDD          Z19, Z16, Z16
+	VPUNPCKHDQ      Z28, Z26, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z15, Z18
+	VPUNPCKLQDQ     Z17, Z15, Z15
+	VPADDD          Z18, Z15, Z15
 	PREFETCHT0      (R12)
 	VMOVDQU32       (R8), Z17
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        24(R8), Z8, Z19
+	VMOVDQA64       Z17, Z18
+	VMOVDQU32       24(R8), Z21
+	VPERMT2B        Z21, Z8, Z18
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z19, K4, Z18
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        24(R8), Z6, Z19
-	VPERMT2B        24(R8), Z7, Z17
-	VPANDD          Z3, Z19, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VMOVDQU8        Z18, K4, Z19
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        Z21, Z6, Z18
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z21, Z7, Z17
+	VPANDD          Z3, Z18, Z21
+	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
 	VPSRLW          $0x01, Z17, Z23
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z18
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z9, Z21, Z17
-	VPDPBUSD        Z11, Z19, Z17
+	VPDPBUSD        Z11, Z18, Z17
 	VMOVDQA32       Z0, Z23
 	VPDPBUSD        Z10, Z21, Z23
-	VPDPBUSD        Z12, Z19, Z23
+	VPDPBUSD        Z12, Z18, Z23
 	PREFETCHT0      (R12)(AX*1)
-	VMOVDQU32       (R8)(AX*1), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        24(R8)(AX*1), Z8, Z21
+	VMOVDQU32       (R8)(AX*1), Z18
+	VMOVDQA64       Z18, Z21
+	VMOVDQU32       24(R8)(AX*1), Z24
+	VPERMT2B        Z24, Z8, Z21
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z21, K4, Z18
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        24(R8)(AX*1), Z6, Z21
-	VPERMT2B        24(R8)(AX*1), Z7, Z19
+	VMOVDQU8        Z21, K4, Z19
+	VMOVDQA64       Z18, Z21
+	VPERMT2B        Z24, Z6, Z21
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z24, Z7, Z18
 	VPANDD          Z3, Z21, Z24
 	VGF2P8AFFINEQB  $0x00, Z4, Z21, Z21
-	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
-	VPSRLW          $0x01, Z19, Z26
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z24
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z24
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z21
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z24, Z19
-	VPDPBUSD        Z11, Z21, Z19
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z24, Z18
+	VPDPBUSD        Z11, Z21, Z18
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z10, Z24, Z26
 	VPDPBUSD        Z12, Z21, Z26
 	PREFETCHT0      (R12)(AX*2)
 	VMOVDQU32       (R8)(AX*2), Z21
 	VMOVDQA64       Z21, Z24
-	VPERMT2B        24(R8)(AX*2), Z8, Z24
+	VMOVDQU32       24(R8)(AX*2), Z27
+	VPERMT2B        Z27, Z8, Z24
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z24, K4, Z18
+	VMOVDQU8        Z24, K4, Z19
 	VMOVDQA64       Z21, Z24
-	VPERMT2B        24(R8)(AX*2), Z6, Z24
-	VPERMT2B        24(R8)(AX*2), Z7, Z21
+	VPERMT2B        Z27, Z6, Z24
+	VMOVDQA64       Z21, Z21
+	VPERMT2B        Z27, Z7, Z21
 	VPANDD          Z3, Z24, Z27
 	VGF2P8AFFINEQB  $0x00, Z4, Z24, Z24
 	VGF2P8AFFINEQB  $0x00, Z21, Z5, Z21
@@ -50869,12 +51219,14 @@ within:
 	PREFETCHT0      (R12)(CX*1)
 	VMOVDQU32       (R8)(CX*1), Z24
 	VMOVDQA64       Z24, Z27
-	VPERMT2B        24(R8)(CX*1), Z8, Z27
+	VMOVDQU32       24(R8)(CX*1), Z29
+	VPERMT2B        Z29, Z8, Z27
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z27, K4, Z18
+	VMOVDQU8        Z27, K4, Z19
 	VMOVDQA64       Z24, Z27
-	VPERMT2B        24(R8)(CX*1), Z6, Z27
-	VPERMT2B        24(R8)(CX*1), Z7, Z24
+	VPERMT2B        Z29, Z6, Z27
+	VMOVDQA64       Z24, Z24
+	VPERMT2B        Z29, Z7, Z24
 	VPANDD          Z3, Z27, Z29
 	VGF2P8AFFINEQB  $0x00, Z4, Z27, Z27
 	VGF2P8AFFINEQB  $0x00, Z24, Z5, Z24
@@ -50887,8 +51239,8 @@ within:
 	VMOVDQA32       Z0, Z9
 	VPDPBUSD        Z10, Z29, Z9
 	VPDPBUSD        Z12, Z27, Z9
-	VPUNPCKLDQ      Z19, Z17, Z10
-	VPUNPCKHDQ      Z19, Z17, Z11
+	VPUNPCKLDQ      Z18, Z17, Z10
+	VPUNPCKHDQ      Z18, Z17, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKLDQ      Z24, Z21, Z11
 	VPUNPCKHDQ      Z24, Z21, Z12
@@ -50908,21 +51260,21 @@ within:
 	VSHUFI32X4      $0x44, Z22, Z20, Z9
 	VSHUFI32X4      $0x44, Z10, Z25, Z12
 	VSHUFI32X4      $0xee, Z22, Z20, Z17
-	VSHUFI32X4      $0xee, Z10, Z25, Z19
+	VSHUFI32X4      $0xee, Z10, Z25, Z18
 	VSHUFI32X4      $0x88, Z12, Z9, Z10
 	VSHUFI32X4      $0xdd, Z12, Z9, Z9
-	VSHUFI32X4      $0x88, Z19, Z17, Z12
-	VSHUFI32X4      $0xdd, Z19, Z17, Z17
-	VSHUFI32X4      $0x44, Z14, Z13, Z19
-	VSHUFI32X4      $0x44, Z11, Z16, Z20
+	VSHUFI32X4      $0x88, Z18, Z17, Z12
+	VSHUFI32X4      $0xdd, Z18, Z17, Z17
+	VSHUFI32X4      $0x44, Z14, Z13, Z18
+	VSHUFI32X4      $0x44, Z11, Z15, Z20
 	VSHUFI32X4      $0xee, Z14, Z13, Z13
-	VSHUFI32X4      $0xee, Z11, Z16, Z14
-	VSHUFI32X4      $0x88, Z20, Z19, Z11
-	VSHUFI32X4      $0xdd, Z20, Z19, Z16
-	VSHUFI32X4      $0x88, Z14, Z13, Z19
+	VSHUFI32X4      $0xee, Z11, Z15, Z14
+	VSHUFI32X4      $0x88, Z20, Z18, Z11
+	VSHUFI32X4      $0xdd, Z20, Z18, Z15
+	VSHUFI32X4      $0x88, Z14, Z13, Z18
 	VSHUFI32X4      $0xdd, Z14, Z13, Z13
 	VMOVDQU32       quarter0<>+0(SB), Z14
-	VPERMI2Q        Z18, Z15, Z14
+	VPERMI2Q        Z19, Z16, Z14
 	VCVTPH2PS       Y14, Z14
 	VPADDD.BCST     36(R13), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
@@ -50935,33 +51287,33 @@ within:
 	VMULPS          Z14, Z10, Z10
 	VFMADD231PS     Z10, Z11, Z2
 	VMOVDQU32       quarter1<>+0(SB), Z10
-	VPERMI2Q        Z18, Z15, Z10
+	VPERMI2Q        Z19, Z16, Z10
 	VCVTPH2PS       Y10, Z10
 	VPADDD.BCST     76(R13), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
 	VBROADCASTSS    72(R13), Z11
 	VMULPS          Z10, Z11, Z11
 	VFMADD231PS     Z11, Z9, Z1
-	VPADDD.BCST     76(R14), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
+	VPADDD.BCST     76(R14), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
 	VBROADCASTSS    72(R14), Z9
 	VMULPS          Z10, Z9, Z9
-	VFMADD231PS     Z9, Z16, Z2
+	VFMADD231PS     Z9, Z15, Z2
 	VMOVDQU32       quarter2<>+0(SB), Z9
-	VPERMI2Q        Z18, Z15, Z9
+	VPERMI2Q        Z19, Z16, Z9
 	VCVTPH2PS       Y9, Z9
 	VPADDD.BCST     116(R13), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
 	VBROADCASTSS    112(R13), Z10
 	VMULPS          Z9, Z10, Z10
 	VFMADD231PS     Z10, Z12, Z1
-	VPADDD.BCST     116(R14), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
+	VPADDD.BCST     116(R14), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
 	VBROADCASTSS    112(R14), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z19, Z2
+	VFMADD231PS     Z10, Z18, Z2
 	VMOVDQU32       quarter3<>+0(SB), Z9
-	VPERMI2Q        Z18, Z15, Z9
+	VPERMI2Q        Z19, Z16, Z9
 	VCVTPH2PS       Y9, Z9
 	VPADDD.BCST     156(R13), Z17, Z17
 	VCVTDQ2PS       Z17, Z17
@@ -50993,66 +51345,72 @@ within:
 	PREFETCHT0      128(R9)
 	VMOVDQU32       88(BX), Z13
 	VMOVDQA64       Z13, Z14
-	VPERMT2B        112(BX), Z8, Z14
-	VMOVDQA64       Z0, Z15
+	VMOVDQU32       112(BX), Z15
+	VPERMT2B        Z15, Z8, Z14
+	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z14, K4, Z15
+	VMOVDQU8        Z14, K4, Z16
 	VMOVDQA64       Z13, Z14
-	VPERMT2B        112(BX), Z6, Z14
-	VPERMT2B        112(BX), Z7, Z13
-	VPANDD          Z3, Z14, Z16
+	VPERMT2B        Z15, Z6, Z14
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z15, Z7, Z13
+	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VGF2P8AFFINEQB  $0x00, Z13, Z5, Z13
 	VPSRLW          $0x01, Z13, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
 	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z16, Z13
+	VPDPBUSD        Z9, Z15, Z13
 	VPDPBUSD        Z11, Z14, Z13
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z10, Z16, Z17
+	VPDPBUSD        Z10, Z15, Z17
 	VPDPBUSD        Z12, Z14, Z17
 	PREFETCHT0      64(R9)(AX*1)
 	PREFETCHT0      128(R9)(AX*1)
 	VMOVDQU32       88(BX)(AX*1), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        112(BX)(AX*1), Z8, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       112(BX)(AX*1), Z18
+	VPERMT2B        Z18, Z8, Z15
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z16, K4, Z15
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        112(BX)(AX*1), Z6, Z16
-	VPERMT2B        112(BX)(AX*1), Z7, Z14
-	VPANDD          Z3, Z16, Z18
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z18, Z6, Z15
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z18, Z7, Z14
+	VPANDD          Z3, Z15, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
 	VPSRLW          $0x01, Z14, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z15
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z9, Z18, Z14
-	VPDPBUSD        Z11, Z16, Z14
+	VPDPBUSD        Z11, Z15, Z14
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z10, Z18, Z19
-	VPDPBUSD        Z12, Z16, Z19
+	VPDPBUSD        Z12, Z15, Z19
 	PREFETCHT0      64(R9)(AX*2)
 	PREFETCHT0      128(R9)(AX*2)
-	VMOVDQU32       88(BX)(AX*2), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        112(BX)(AX*2), Z8, Z18
+	VMOVDQU32       88(BX)(AX*2), Z15
+	VMOVDQA64       Z15, Z18
+	VMOVDQU32       112(BX)(AX*2), Z20
+	VPERMT2B        Z20, Z8, Z18
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z18, K4, Z15
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        112(BX)(AX*2), Z6, Z18
-	VPERMT2B        112(BX)(AX*2), Z7, Z16
+	VMOVDQU8        Z18, K4, Z16
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z20, Z6, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z20, Z7, Z15
 	VPANDD          Z3, Z18, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
-	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
-	VPSRLW          $0x01, Z16, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z20
+	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
+	VPSRLW          $0x01, Z15, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z20
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z18
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z9, Z20, Z16
-	VPDPBUSD        Z11, Z18, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z20, Z15
+	VPDPBUSD        Z11, Z18, Z15
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z10, Z20, Z21
 	VPDPBUSD        Z12, Z18, Z21
@@ -51060,12 +51418,14 @@ within:
 	PREFETCHT0      128(R9)(CX*1)
 	VMOVDQU32       88(BX)(CX*1), Z18
 	VMOVDQA64       Z18, Z20
-	VPERMT2B        112(BX)(CX*1), Z8, Z20
+	VMOVDQU32       112(BX)(CX*1), Z22
+	VPERMT2B        Z22, Z8, Z20
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z20, K4, Z15
+	VMOVDQU8        Z20, K4, Z16
 	VMOVDQA64       Z18, Z20
-	VPERMT2B        112(BX)(CX*1), Z6, Z20
-	VPERMT2B        112(BX)(CX*1), Z7, Z18
+	VPERMT2B        Z22, Z6, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z22, Z7, Z18
 	VPANDD          Z3, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
 	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
@@ -51081,8 +51441,8 @@ within:
 	VPUNPCKLDQ      Z14, Z13, Z20
 	VPUNPCKHDQ      Z14, Z13, Z13
 	VPADDD          Z13, Z20, Z20
-	VPUNPCKLDQ      Z18, Z16, Z13
-	VPUNPCKHDQ      Z18, Z16, Z14
+	VPUNPCKLDQ      Z18, Z15, Z13
+	VPUNPCKHDQ      Z18, Z15, Z14
 	VPADDD          Z14, Z13, Z13
 	VPUNPCKHQDQ     Z13, Z20, Z14
 	VPUNPCKLQDQ     Z13, Z20, Z20
@@ -51091,52 +51451,56 @@ within:
 	VPUNPCKHDQ      Z19, Z17, Z14
 	VPADDD          Z14, Z13, Z13
 	VPUNPCKLDQ      Z23, Z21, Z14
-	VPUNPCKHDQ      Z23, Z21, Z16
-	VPADDD          Z16, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z16
+	VPUNPCKHDQ      Z23, Z21, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z15
 	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z16, Z13, Z13
+	VPADDD          Z15, Z13, Z13
 	PREFETCHT0      64(R10)
 	PREFETCHT0      128(R10)
 	VMOVDQU32       88(SI), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        112(SI), Z8, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       112(SI), Z17
+	VPERMT2B        Z17, Z8, Z15
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z16, K4, Z15
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        112(SI), Z6, Z16
-	VPERMT2B        112(SI), Z7, Z14
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z17, Z6, Z15
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z17, Z7, Z14
+	VPANDD          Z3, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
 	VPSRLW          $0x01, Z14, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z9, Z17, Z14
-	VPDPBUSD        Z11, Z16, Z14
+	VPDPBUSD        Z11, Z15, Z14
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z10, Z17, Z18
-	VPDPBUSD        Z12, Z16, Z18
+	VPDPBUSD        Z12, Z15, Z18
 	PREFETCHT0      64(R10)(AX*1)
 	PREFETCHT0      128(R10)(AX*1)
-	VMOVDQU32       88(SI)(AX*1), Z16
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        112(SI)(AX*1), Z8, Z17
+	VMOVDQU32       88(SI)(AX*1), Z15
+	VMOVDQA64       Z15, Z17
+	VMOVDQU32       112(SI)(AX*1), Z19
+	VPERMT2B        Z19, Z8, Z17
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z17, K4, Z15
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        112(SI)(AX*1), Z6, Z17
-	VPERMT2B        112(SI)(AX*1), Z7, Z16
+	VMOVDQU8        Z17, K4, Z16
+	VMOVDQA64       Z15, Z17
+	VPERMT2B        Z19, Z6, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z19, Z7, Z15
 	VPANDD          Z3, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
-	VPSRLW          $0x01, Z16, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
+	VPSRLW          $0x01, Z15, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z9, Z19, Z16
-	VPDPBUSD        Z11, Z17, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z19, Z15
+	VPDPBUSD        Z11, Z17, Z15
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z10, Z19, Z21
 	VPDPBUSD        Z12, Z17, Z21
@@ -51144,12 +51508,14 @@ within:
 	PREFETCHT0      128(R10)(AX*2)
 	VMOVDQU32       88(SI)(AX*2), Z17
 	VMOVDQA64       Z17, Z19
-	VPERMT2B        112(SI)(AX*2), Z8, Z19
+	VMOVDQU32       112(SI)(AX*2), Z22
+	VPERMT2B        Z22, Z8, Z19
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z19, K4, Z15
+	VMOVDQU8        Z19, K4, Z16
 	VMOVDQA64       Z17, Z19
-	VPERMT2B        112(SI)(AX*2), Z6, Z19
-	VPERMT2B        112(SI)(AX*2), Z7, Z17
+	VPERMT2B        Z22, Z6, Z19
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z22, Z7, Z17
 	VPANDD          Z3, Z19, Z22
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
@@ -51166,12 +51532,14 @@ within:
 	PREFETCHT0      128(R10)(CX*1)
 	VMOVDQU32       88(SI)(CX*1), Z19
 	VMOVDQA64       Z19, Z22
-	VPERMT2B        112(SI)(CX*1), Z8, Z22
+	VMOVDQU32       112(SI)(CX*1), Z24
+	VPERMT2B        Z24, Z8, Z22
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z15
+	VMOVDQU8        Z22, K4, Z16
 	VMOVDQA64       Z19, Z22
-	VPERMT2B        112(SI)(CX*1), Z6, Z22
-	VPERMT2B        112(SI)(CX*1), Z7, Z19
+	VPERMT2B        Z24, Z6, Z22
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z24, Z7, Z19
 	VPANDD          Z3, Z22, Z24
 	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
 	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
@@ -51184,88 +51552,94 @@ within:
 	VMOVDQA32       Z0, Z25
 	VPDPBUSD        Z10, Z24, Z25
 	VPDPBUSD        Z12, Z22, Z25
-	VPUNPCKLDQ      Z16, Z14, Z22
-	VPUNPCKHDQ      Z16, Z14, Z14
+	VPUNPCKLDQ      Z15, Z14, Z22
+	VPUNPCKHDQ      Z15, Z14, Z14
 	VPADDD          Z14, Z22, Z22
 	VPUNPCKLDQ      Z19, Z17, Z14
-	VPUNPCKHDQ      Z19, Z17, Z16
-	VPADDD          Z16, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z22, Z16
+	VPUNPCKHDQ      Z19, Z17, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z22, Z15
 	VPUNPCKLQDQ     Z14, Z22, Z22
-	VPADDD          Z16, Z22, Z22
+	VPADDD          Z15, Z22, Z22
 	VPUNPCKLDQ      Z21, Z18, Z14
-	VPUNPCKHDQ      Z21, Z18, Z16
-	VPADDD          Z16, Z14, Z14
-	VPUNPCKLDQ      Z25, Z23, Z16
+	VPUNPCKHDQ      Z21, Z18, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKLDQ      Z25, Z23, Z15
 	VPUNPCKHDQ      Z25, Z23, Z17
-	VPADDD          Z17, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z14, Z17
-	VPUNPCKLQDQ     Z16, Z14, Z14
+	VPADDD          Z17, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z14, Z17
+	VPUNPCKLQDQ     Z15, Z14, Z14
 	VPADDD          Z17, Z14, Z14
 	PREFETCHT0      64(R11)
 	PREFETCHT0      128(R11)
-	VMOVDQU32       88(DI), Z16
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        112(DI), Z8, Z17
-	VMOVDQA64       Z0, Z18
+	VMOVDQU32       88(DI), Z15
+	VMOVDQA64       Z15, Z17
+	VMOVDQU32       112(DI), Z18
+	VPERMT2B        Z18, Z8, Z17
+	VMOVDQA64       Z0, Z19
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z17, K4, Z18
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        112(DI), Z6, Z17
-	VPERMT2B        112(DI), Z7, Z16
-	VPANDD          Z3, Z17, Z19
+	VMOVDQU8        Z17, K4, Z19
+	VMOVDQA64       Z15, Z17
+	VPERMT2B        Z18, Z6, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z18, Z7, Z15
+	VPANDD          Z3, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z16, Z5, Z16
-	VPSRLW          $0x01, Z16, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
+	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
+	VPSRLW          $0x01, Z15, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z9, Z19, Z16
-	VPDPBUSD        Z11, Z17, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z9, Z18, Z15
+	VPDPBUSD        Z11, Z17, Z15
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z10, Z19, Z21
+	VPDPBUSD        Z10, Z18, Z21
 	VPDPBUSD        Z12, Z17, Z21
 	PREFETCHT0      64(R11)(AX*1)
 	PREFETCHT0      128(R11)(AX*1)
 	VMOVDQU32       88(DI)(AX*1), Z17
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        112(DI)(AX*1), Z8, Z19
+	VMOVDQA64       Z17, Z18
+	VMOVDQU32       112(DI)(AX*1), Z23
+	VPERMT2B        Z23, Z8, Z18
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z19, K4, Z18
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        112(DI)(AX*1), Z6, Z19
-	VPERMT2B        112(DI)(AX*1), Z7, Z17
-	VPANDD          Z3, Z19, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VMOVDQU8        Z18, K4, Z19
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        Z23, Z6, Z18
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z23, Z7, Z17
+	VPANDD          Z3, Z18, Z23
+	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
 	VPSRLW          $0x01, Z17, Z24
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z18
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z9, Z23, Z17
-	VPDPBUSD        Z11, Z19, Z17
+	VPDPBUSD        Z11, Z18, Z17
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z10, Z23, Z24
-	VPDPBUSD        Z12, Z19, Z24
+	VPDPBUSD        Z12, Z18, Z24
 	PREFETCHT0      64(R11)(AX*2)
 	PREFETCHT0      128(R11)(AX*2)
-	VMOVDQU32       88(DI)(AX*2), Z19
-	VMOVDQA64       Z19, Z23
-	VPERMT2B        112(DI)(AX*2), Z8, Z23
+	VMOVDQU32       88(DI)(AX*2), Z18
+	VMOVDQA64       Z18, Z23
+	VMOVDQU32       112(DI)(AX*2), Z25
+	VPERMT2B        Z25, Z8, Z23
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z23, K4, Z18
-	VMOVDQA64       Z19, Z23
-	VPERMT2B        112(DI)(AX*2), Z6, Z23
-	VPERMT2B        112(DI)(AX*2), Z7, Z19
+	VMOVDQU8        Z23, K4, Z19
+	VMOVDQA64       Z18, Z23
+	VPERMT2B        Z25, Z6, Z23
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z25, Z7, Z18
 	VPANDD          Z3, Z23, Z25
 	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
-	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
-	VPSRLW          $0x01, Z19, Z26
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z25
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z25
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z23
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z25, Z19
-	VPDPBUSD        Z11, Z23, Z19
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z25, Z18
+	VPDPBUSD        Z11, Z23, Z18
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z10, Z25, Z26
 	VPDPBUSD        Z12, Z23, Z26
@@ -51273,12 +51647,14 @@ within:
 	PREFETCHT0      128(R11)(CX*1)
 	VMOVDQU32       88(DI)(CX*1), Z23
 	VMOVDQA64       Z23, Z25
-	VPERMT2B        112(DI)(CX*1), Z8, Z25
+	VMOVDQU32       112(DI)(CX*1), Z27
+	VPERMT2B        Z27, Z8, Z25
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z25, K4, Z18
+	VMOVDQU8        Z25, K4, Z19
 	VMOVDQA64       Z23, Z25
-	VPERMT2B        112(DI)(CX*1), Z6, Z25
-	VPERMT2B        112(DI)(CX*1), Z7, Z23
+	VPERMT2B        Z27, Z6, Z25
+	VMOVDQA64       Z23, Z23
+	VPERMT2B        Z27, Z7, Z23
 	VPANDD          Z3, Z25, Z27
 	VGF2P8AFFINEQB  $0x00, Z4, Z25, Z25
 	VGF2P8AFFINEQB  $0x00, Z23, Z5, Z23
@@ -51291,65 +51667,69 @@ within:
 	VMOVDQA32       Z0, Z28
 	VPDPBUSD        Z10, Z27, Z28
 	VPDPBUSD        Z12, Z25, Z28
-	VPUNPCKLDQ      Z17, Z16, Z25
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPADDD          Z16, Z25, Z25
-	VPUNPCKLDQ      Z23, Z19, Z16
-	VPUNPCKHDQ      Z23, Z19, Z17
-	VPADDD          Z17, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z25, Z17
-	VPUNPCKLQDQ     Z16, Z25, Z25
+	VPUNPCKLDQ      Z17, Z15, Z25
+	VPUNPCKHDQ      Z17, Z15, Z15
+	VPADDD          Z15, Z25, Z25
+	VPUNPCKLDQ      Z23, Z18, Z15
+	VPUNPCKHDQ      Z23, Z18, Z17
+	VPADDD          Z17, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z25, Z17
+	VPUNPCKLQDQ     Z15, Z25, Z25
 	VPADDD          Z17, Z25, Z25
-	VPUNPCKLDQ      Z24, Z21, Z16
+	VPUNPCKLDQ      Z24, Z21, Z15
 	VPUNPCKHDQ      Z24, Z21, Z17
-	VPADDD          Z17, Z16, Z16
+	VPADDD          Z17, Z15, Z15
 	VPUNPCKLDQ      Z28, Z26, Z17
-	VPUNPCKHDQ      Z28, Z26, Z19
-	VPADDD          Z19, Z17, Z17
-	VPUNPCKHQDQ     Z17, Z16, Z19
-	VPUNPCKLQDQ     Z17, Z16, Z16
-	VPADDD          Z19, Z16, Z16
+	VPUNPCKHDQ      Z28, Z26, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z15, Z18
+	VPUNPCKLQDQ     Z17, Z15, Z15
+	VPADDD          Z18, Z15, Z15
 	PREFETCHT0      64(R12)
 	PREFETCHT0      128(R12)
 	VMOVDQU32       88(R8), Z17
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        112(R8), Z8, Z19
+	VMOVDQA64       Z17, Z18
+	VMOVDQU32       112(R8), Z21
+	VPERMT2B        Z21, Z8, Z18
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z19, K4, Z18
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        112(R8), Z6, Z19
-	VPERMT2B        112(R8), Z7, Z17
-	VPANDD          Z3, Z19, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VMOVDQU8        Z18, K4, Z19
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        Z21, Z6, Z18
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z21, Z7, Z17
+	VPANDD          Z3, Z18, Z21
+	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
 	VPSRLW          $0x01, Z17, Z23
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z18
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z9, Z21, Z17
-	VPDPBUSD        Z11, Z19, Z17
+	VPDPBUSD        Z11, Z18, Z17
 	VMOVDQA32       Z0, Z23
 	VPDPBUSD        Z10, Z21, Z23
-	VPDPBUSD        Z12, Z19, Z23
+	VPDPBUSD        Z12, Z18, Z23
 	PREFETCHT0      64(R12)(AX*1)
 	PREFETCHT0      128(R12)(AX*1)
-	VMOVDQU32       88(R8)(AX*1), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        112(R8)(AX*1), Z8, Z21
+	VMOVDQU32       88(R8)(AX*1), Z18
+	VMOVDQA64       Z18, Z21
+	VMOVDQU32       112(R8)(AX*1), Z24
+	VPERMT2B        Z24, Z8, Z21
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z21, K4, Z18
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        112(R8)(AX*1), Z6, Z21
-	VPERMT2B        112(R8)(AX*1), Z7, Z19
+	VMOVDQU8        Z21, K4, Z19
+	VMOVDQA64       Z18, Z21
+	VPERMT2B        Z24, Z6, Z21
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z24, Z7, Z18
 	VPANDD          Z3, Z21, Z24
 	VGF2P8AFFINEQB  $0x00, Z4, Z21, Z21
-	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
-	VPSRLW          $0x01, Z19, Z26
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z24
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z24
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z21
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z24, Z19
-	VPDPBUSD        Z11, Z21, Z19
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z24, Z18
+	VPDPBUSD        Z11, Z21, Z18
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z10, Z24, Z26
 	VPDPBUSD        Z12, Z21, Z26
@@ -51357,12 +51737,14 @@ within:
 	PREFETCHT0      128(R12)(AX*2)
 	VMOVDQU32       88(R8)(AX*2), Z21
 	VMOVDQA64       Z21, Z24
-	VPERMT2B        112(R8)(AX*2), Z8, Z24
+	VMOVDQU32       112(R8)(AX*2), Z27
+	VPERMT2B        Z27, Z8, Z24
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z24, K4, Z18
+	VMOVDQU8        Z24, K4, Z19
 	VMOVDQA64       Z21, Z24
-	VPERMT2B        112(R8)(AX*2), Z6, Z24
-	VPERMT2B        112(R8)(AX*2), Z7, Z21
+	VPERMT2B        Z27, Z6, Z24
+	VMOVDQA64       Z21, Z21
+	VPERMT2B        Z27, Z7, Z21
 	VPANDD          Z3, Z24, Z27
 	VGF2P8AFFINEQB  $0x00, Z4, Z24, Z24
 	VGF2P8AFFINEQB  $0x00, Z21, Z5, Z21
@@ -51379,12 +51761,14 @@ within:
 	PREFETCHT0      128(R12)(CX*1)
 	VMOVDQU32       88(R8)(CX*1), Z24
 	VMOVDQA64       Z24, Z27
-	VPERMT2B        112(R8)(CX*1), Z8, Z27
+	VMOVDQU32       112(R8)(CX*1), Z29
+	VPERMT2B        Z29, Z8, Z27
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z27, K4, Z18
+	VMOVDQU8        Z27, K4, Z19
 	VMOVDQA64       Z24, Z27
-	VPERMT2B        112(R8)(CX*1), Z6, Z27
-	VPERMT2B        112(R8)(CX*1), Z7, Z24
+	VPERMT2B        Z29, Z6, Z27
+	VMOVDQA64       Z24, Z24
+	VPERMT2B        Z29, Z7, Z24
 	VPANDD          Z3, Z27, Z29
 	VGF2P8AFFINEQB  $0x00, Z4, Z27, Z27
 	VGF2P8AFFINEQB  $0x00, Z24, Z5, Z24
@@ -51397,8 +51781,8 @@ within:
 	VMOVDQA32       Z0, Z9
 	VPDPBUSD        Z10, Z29, Z9
 	VPDPBUSD        Z12, Z27, Z9
-	VPUNPCKLDQ      Z19, Z17, Z10
-	VPUNPCKHDQ      Z19, Z17, Z11
+	VPUNPCKLDQ      Z18, Z17, Z10
+	VPUNPCKHDQ      Z18, Z17, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKLDQ      Z24, Z21, Z11
 	VPUNPCKHDQ      Z24, Z21, Z12
@@ -51418,21 +51802,21 @@ within:
 	VSHUFI32X4      $0x44, Z22, Z20, Z9
 	VSHUFI32X4      $0x44, Z10, Z25, Z12
 	VSHUFI32X4      $0xee, Z22, Z20, Z17
-	VSHUFI32X4      $0xee, Z10, Z25, Z19
+	VSHUFI32X4      $0xee, Z10, Z25, Z18
 	VSHUFI32X4      $0x88, Z12, Z9, Z10
 	VSHUFI32X4      $0xdd, Z12, Z9, Z9
-	VSHUFI32X4      $0x88, Z19, Z17, Z12
-	VSHUFI32X4      $0xdd, Z19, Z17, Z17
-	VSHUFI32X4      $0x44, Z14, Z13, Z19
-	VSHUFI32X4      $0x44, Z11, Z16, Z20
+	VSHUFI32X4      $0x88, Z18, Z17, Z12
+	VSHUFI32X4      $0xdd, Z18, Z17, Z17
+	VSHUFI32X4      $0x44, Z14, Z13, Z18
+	VSHUFI32X4      $0x44, Z11, Z15, Z20
 	VSHUFI32X4      $0xee, Z14, Z13, Z13
-	VSHUFI32X4      $0xee, Z11, Z16, Z14
-	VSHUFI32X4      $0x88, Z20, Z19, Z11
-	VSHUFI32X4      $0xdd, Z20, Z19, Z16
-	VSHUFI32X4      $0x88, Z14, Z13, Z19
+	VSHUFI32X4      $0xee, Z11, Z15, Z14
+	VSHUFI32X4      $0x88, Z20, Z18, Z11
+	VSHUFI32X4      $0xdd, Z20, Z18, Z15
+	VSHUFI32X4      $0x88, Z14, Z13, Z18
 	VSHUFI32X4      $0xdd, Z14, Z13, Z13
 	VMOVDQU32       quarter0<>+0(SB), Z14
-	VPERMI2Q        Z18, Z15, Z14
+	VPERMI2Q        Z19, Z16, Z14
 	VCVTPH2PS       Y14, Z14
 	VPADDD.BCST     196(R13), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
@@ -51445,33 +51829,33 @@ within:
 	VMULPS          Z14, Z10, Z10
 	VFMADD231PS     Z10, Z11, Z2
 	VMOVDQU32       quarter1<>+0(SB), Z10
-	VPERMI2Q        Z18, Z15, Z10
+	VPERMI2Q        Z19, Z16, Z10
 	VCVTPH2PS       Y10, Z10
 	VPADDD.BCST     236(R13), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
 	VBROADCASTSS    232(R13), Z11
 	VMULPS          Z10, Z11, Z11
 	VFMADD231PS     Z11, Z9, Z1
-	VPADDD.BCST     236(R14), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
+	VPADDD.BCST     236(R14), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
 	VBROADCASTSS    232(R14), Z9
 	VMULPS          Z10, Z9, Z9
-	VFMADD231PS     Z9, Z16, Z2
+	VFMADD231PS     Z9, Z15, Z2
 	VMOVDQU32       quarter2<>+0(SB), Z9
-	VPERMI2Q        Z18, Z15, Z9
+	VPERMI2Q        Z19, Z16, Z9
 	VCVTPH2PS       Y9, Z9
 	VPADDD.BCST     276(R13), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
 	VBROADCASTSS    272(R13), Z10
 	VMULPS          Z9, Z10, Z10
 	VFMADD231PS     Z10, Z12, Z1
-	VPADDD.BCST     276(R14), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
+	VPADDD.BCST     276(R14), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
 	VBROADCASTSS    272(R14), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z19, Z2
+	VFMADD231PS     Z10, Z18, Z2
 	VMOVDQU32       quarter3<>+0(SB), Z9
-	VPERMI2Q        Z18, Z15, Z9
+	VPERMI2Q        Z19, Z16, Z9
 	VCVTPH2PS       Y9, Z9
 	VPADDD.BCST     316(R13), Z17, Z17
 	VCVTDQ2PS       Z17, Z17
@@ -51578,84 +51962,92 @@ within:
 	PREFETCHT0      (R9)
 	VMOVDQU32       (BX), Z11
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(BX), Z7, Z12
-	VMOVDQA64       Z0, Z13
-	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z12, K4, Z13
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(BX), Z8, Z12
+	VMOVDQU32       32(BX), Z13
+	VPERMT2B        Z13, Z7, Z12
 	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
 	VMOVDQU8        Z12, K4, Z14
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(BX), Z5, Z12
-	VPERMT2B        32(BX), Z6, Z11
-	VPANDD          Z2, Z12, Z15
+	VPERMT2B        Z13, Z8, Z12
+	VMOVDQA64       Z0, Z15
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z15
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z13, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z13, Z6, Z11
+	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z15, Z11
+	VPDPBUSD        Z9, Z13, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      (R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z12
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        32(BX)(AX*1), Z7, Z15
+	VMOVDQA64       Z12, Z13
+	VMOVDQU32       32(BX)(AX*1), Z16
+	VPERMT2B        Z16, Z7, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z15, K4, Z13
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        32(BX)(AX*1), Z8, Z15
+	VMOVDQU8        Z13, K4, Z14
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z16, Z8, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z15, K4, Z14
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        32(BX)(AX*1), Z5, Z15
-	VPERMT2B        32(BX)(AX*1), Z6, Z12
-	VPANDD          Z2, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VMOVDQU8        Z13, K4, Z15
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z16, Z5, Z13
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z16, Z6, Z12
+	VPANDD          Z2, Z13, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
 	VPSRLW          $0x01, Z12, Z17
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z13
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z9, Z16, Z12
-	VPDPBUSD        Z10, Z15, Z12
+	VPDPBUSD        Z10, Z13, Z12
 	PREFETCHT0      (R9)(AX*2)
-	VMOVDQU32       (BX)(AX*2), Z15
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        32(BX)(AX*2), Z7, Z16
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z16, K4, Z13
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        32(BX)(AX*2), Z8, Z16
+	VMOVDQU32       (BX)(AX*2), Z13
+	VMOVDQA64       Z13, Z16
+	VMOVDQU32       32(BX)(AX*2), Z17
+	VPERMT2B        Z17, Z7, Z16
 	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z16, K4, Z14
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        32(BX)(AX*2), Z5, Z16
-	VPERMT2B        32(BX)(AX*2), Z6, Z15
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z17, Z8, Z16
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z17, Z5, Z16
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z17, Z6, Z13
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
-	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
-	VPSRLW          $0x01, Z15, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z17
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z17, Z15
-	VPDPBUSD        Z10, Z16, Z15
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z17, Z13
+	VPDPBUSD        Z10, Z16, Z13
 	PREFETCHT0      (R9)(CX*1)
 	VMOVDQU32       (BX)(CX*1), Z16
 	VMOVDQA64       Z16, Z17
-	VPERMT2B        32(BX)(CX*1), Z7, Z17
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z17, K4, Z13
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        32(BX)(CX*1), Z8, Z17
+	VMOVDQU32       32(BX)(CX*1), Z18
+	VPERMT2B        Z18, Z7, Z17
 	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z17, K4, Z14
 	VMOVDQA64       Z16, Z17
-	VPERMT2B        32(BX)(CX*1), Z5, Z17
-	VPERMT2B        32(BX)(CX*1), Z6, Z16
+	VPERMT2B        Z18, Z8, Z17
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z17, K4, Z15
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        Z18, Z5, Z17
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z18, Z6, Z16
 	VPANDD          Z2, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
 	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
@@ -51668,8 +52060,8 @@ within:
 	VPUNPCKLDQ      Z12, Z11, Z17
 	VPUNPCKHDQ      Z12, Z11, Z11
 	VPADDD          Z11, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z11
-	VPUNPCKHDQ      Z16, Z15, Z12
+	VPUNPCKLDQ      Z16, Z13, Z11
+	VPUNPCKHDQ      Z16, Z13, Z12
 	VPADDD          Z12, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z17, Z12
 	VPUNPCKLQDQ     Z11, Z17, Z17
@@ -51677,82 +52069,90 @@ within:
 	PREFETCHT0      (R10)
 	VMOVDQU32       (SI), Z11
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(SI), Z7, Z12
-	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z12, K4, Z13
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(SI), Z8, Z12
+	VMOVDQU32       32(SI), Z13
+	VPERMT2B        Z13, Z7, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z12, K4, Z14
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(SI), Z5, Z12
-	VPERMT2B        32(SI), Z6, Z11
-	VPANDD          Z2, Z12, Z15
+	VPERMT2B        Z13, Z8, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z15
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z13, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z13, Z6, Z11
+	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z15, Z11
+	VPDPBUSD        Z9, Z13, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      (R10)(AX*1)
 	VMOVDQU32       (SI)(AX*1), Z12
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        32(SI)(AX*1), Z7, Z15
+	VMOVDQA64       Z12, Z13
+	VMOVDQU32       32(SI)(AX*1), Z16
+	VPERMT2B        Z16, Z7, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z15, K4, Z13
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        32(SI)(AX*1), Z8, Z15
+	VMOVDQU8        Z13, K4, Z14
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z16, Z8, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z15, K4, Z14
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        32(SI)(AX*1), Z5, Z15
-	VPERMT2B        32(SI)(AX*1), Z6, Z12
-	VPANDD          Z2, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VMOVDQU8        Z13, K4, Z15
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z16, Z5, Z13
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z16, Z6, Z12
+	VPANDD          Z2, Z13, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
 	VPSRLW          $0x01, Z12, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z13
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z9, Z16, Z12
-	VPDPBUSD        Z10, Z15, Z12
+	VPDPBUSD        Z10, Z13, Z12
 	PREFETCHT0      (R10)(AX*2)
-	VMOVDQU32       (SI)(AX*2), Z15
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        32(SI)(AX*2), Z7, Z16
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z16, K4, Z13
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        32(SI)(AX*2), Z8, Z16
+	VMOVDQU32       (SI)(AX*2), Z13
+	VMOVDQA64       Z13, Z16
+	VMOVDQU32       32(SI)(AX*2), Z18
+	VPERMT2B        Z18, Z7, Z16
 	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z16, K4, Z14
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        32(SI)(AX*2), Z5, Z16
-	VPERMT2B        32(SI)(AX*2), Z6, Z15
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z18, Z8, Z16
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z18, Z5, Z16
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z18, Z6, Z13
 	VPANDD          Z2, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
-	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
-	VPSRLW          $0x01, Z15, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z18, Z15
-	VPDPBUSD        Z10, Z16, Z15
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z18, Z13
+	VPDPBUSD        Z10, Z16, Z13
 	PREFETCHT0      (R10)(CX*1)
 	VMOVDQU32       (SI)(CX*1), Z16
 	VMOVDQA64       Z16, Z18
-	VPERMT2B        32(SI)(CX*1), Z7, Z18
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z13
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        32(SI)(CX*1), Z8, Z18
+	VMOVDQU32       32(SI)(CX*1), Z19
+	VPERMT2B        Z19, Z7, Z18
 	KMOVQ           wordMasks<>+56(SB), K4
 	VMOVDQU8        Z18, K4, Z14
 	VMOVDQA64       Z16, Z18
-	VPERMT2B        32(SI)(CX*1), Z5, Z18
-	VPERMT2B        32(SI)(CX*1), Z6, Z16
+	VPERMT2B        Z19, Z8, Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z18, K4, Z15
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        Z19, Z5, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z19, Z6, Z16
 	VPANDD          Z2, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
@@ -51765,8 +52165,8 @@ within:
 	VPUNPCKLDQ      Z12, Z11, Z18
 	VPUNPCKHDQ      Z12, Z11, Z11
 	VPADDD          Z11, Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z11
-	VPUNPCKHDQ      Z16, Z15, Z12
+	VPUNPCKLDQ      Z16, Z13, Z11
+	VPUNPCKHDQ      Z16, Z13, Z12
 	VPADDD          Z12, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z18, Z12
 	VPUNPCKLQDQ     Z11, Z18, Z18
@@ -51774,84 +52174,92 @@ within:
 	PREFETCHT0      (R11)
 	VMOVDQU32       (DI), Z11
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(DI), Z7, Z12
-	VMOVDQA64       Z0, Z15
-	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z12, K4, Z15
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(DI), Z8, Z12
+	VMOVDQU32       32(DI), Z13
+	VPERMT2B        Z13, Z7, Z12
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
 	VMOVDQU8        Z12, K4, Z16
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(DI), Z5, Z12
-	VPERMT2B        32(DI), Z6, Z11
-	VPANDD          Z2, Z12, Z19
+	VPERMT2B        Z13, Z8, Z12
+	VMOVDQA64       Z0, Z19
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z19
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z13, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z13, Z6, Z11
+	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z19, Z11
+	VPDPBUSD        Z9, Z13, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      (R11)(AX*1)
 	VMOVDQU32       (DI)(AX*1), Z12
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        32(DI)(AX*1), Z7, Z19
+	VMOVDQA64       Z12, Z13
+	VMOVDQU32       32(DI)(AX*1), Z20
+	VPERMT2B        Z20, Z7, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z19, K4, Z15
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        32(DI)(AX*1), Z8, Z19
+	VMOVDQU8        Z13, K4, Z16
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z20, Z8, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z19, K4, Z16
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        32(DI)(AX*1), Z5, Z19
-	VPERMT2B        32(DI)(AX*1), Z6, Z12
-	VPANDD          Z2, Z19, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VMOVDQU8        Z13, K4, Z19
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z20, Z5, Z13
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z20, Z6, Z12
+	VPANDD          Z2, Z13, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
 	VPSRLW          $0x01, Z12, Z21
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z13
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z9, Z20, Z12
-	VPDPBUSD        Z10, Z19, Z12
+	VPDPBUSD        Z10, Z13, Z12
 	PREFETCHT0      (R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z19
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        32(DI)(AX*2), Z7, Z20
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z20, K4, Z15
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        32(DI)(AX*2), Z8, Z20
+	VMOVDQU32       (DI)(AX*2), Z13
+	VMOVDQA64       Z13, Z20
+	VMOVDQU32       32(DI)(AX*2), Z21
+	VPERMT2B        Z21, Z7, Z20
 	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        32(DI)(AX*2), Z5, Z20
-	VPERMT2B        32(DI)(AX*2), Z6, Z19
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z21, Z8, Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z20, K4, Z19
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z21, Z5, Z20
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z21, Z6, Z13
 	VPANDD          Z2, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x01, Z19, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z21
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z20
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z21, Z19
-	VPDPBUSD        Z10, Z20, Z19
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z21, Z13
+	VPDPBUSD        Z10, Z20, Z13
 	PREFETCHT0      (R11)(CX*1)
 	VMOVDQU32       (DI)(CX*1), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        32(DI)(CX*1), Z7, Z21
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z21, K4, Z15
-	VMOVDQA64       Z20, Z21
-	VPERMT2B        32(DI)(CX*1), Z8, Z21
+	VMOVDQU32       32(DI)(CX*1), Z22
+	VPERMT2B        Z22, Z7, Z21
 	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z21, K4, Z16
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        32(DI)(CX*1), Z5, Z21
-	VPERMT2B        32(DI)(CX*1), Z6, Z20
+	VPERMT2B        Z22, Z8, Z21
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z21, K4, Z19
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z22, Z5, Z21
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z22, Z6, Z20
 	VPANDD          Z2, Z21, Z22
 	VGF2P8AFFINEQB  $0x00, Z3, Z21, Z21
 	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
@@ -51864,8 +52272,8 @@ within:
 	VPUNPCKLDQ      Z12, Z11, Z21
 	VPUNPCKHDQ      Z12, Z11, Z11
 	VPADDD          Z11, Z21, Z21
-	VPUNPCKLDQ      Z20, Z19, Z11
-	VPUNPCKHDQ      Z20, Z19, Z12
+	VPUNPCKLDQ      Z20, Z13, Z11
+	VPUNPCKHDQ      Z20, Z13, Z12
 	VPADDD          Z12, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z21, Z12
 	VPUNPCKLQDQ     Z11, Z21, Z21
@@ -51873,82 +52281,90 @@ within:
 	PREFETCHT0      (R12)
 	VMOVDQU32       (R8), Z11
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(R8), Z7, Z12
-	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z12, K4, Z15
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(R8), Z8, Z12
+	VMOVDQU32       32(R8), Z13
+	VPERMT2B        Z13, Z7, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z12, K4, Z16
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        32(R8), Z5, Z12
-	VPERMT2B        32(R8), Z6, Z11
-	VPANDD          Z2, Z12, Z19
+	VPERMT2B        Z13, Z8, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z19
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z13, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z13, Z6, Z11
+	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z19, Z11
+	VPDPBUSD        Z9, Z13, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      (R12)(AX*1)
 	VMOVDQU32       (R8)(AX*1), Z12
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        32(R8)(AX*1), Z7, Z19
+	VMOVDQA64       Z12, Z13
+	VMOVDQU32       32(R8)(AX*1), Z20
+	VPERMT2B        Z20, Z7, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z19, K4, Z15
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        32(R8)(AX*1), Z8, Z19
+	VMOVDQU8        Z13, K4, Z16
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z20, Z8, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z19, K4, Z16
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        32(R8)(AX*1), Z5, Z19
-	VPERMT2B        32(R8)(AX*1), Z6, Z12
-	VPANDD          Z2, Z19, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VMOVDQU8        Z13, K4, Z19
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z20, Z5, Z13
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z20, Z6, Z12
+	VPANDD          Z2, Z13, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
 	VPSRLW          $0x01, Z12, Z22
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z13
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z9, Z20, Z12
-	VPDPBUSD        Z10, Z19, Z12
+	VPDPBUSD        Z10, Z13, Z12
 	PREFETCHT0      (R12)(AX*2)
-	VMOVDQU32       (R8)(AX*2), Z19
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        32(R8)(AX*2), Z7, Z20
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z20, K4, Z15
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        32(R8)(AX*2), Z8, Z20
+	VMOVDQU32       (R8)(AX*2), Z13
+	VMOVDQA64       Z13, Z20
+	VMOVDQU32       32(R8)(AX*2), Z22
+	VPERMT2B        Z22, Z7, Z20
 	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        32(R8)(AX*2), Z5, Z20
-	VPERMT2B        32(R8)(AX*2), Z6, Z19
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z22, Z8, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z20, K4, Z19
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z22, Z5, Z20
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z22, Z6, Z13
 	VPANDD          Z2, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x01, Z19, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z22
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z22, Z19
-	VPDPBUSD        Z10, Z20, Z19
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z22, Z13
+	VPDPBUSD        Z10, Z20, Z13
 	PREFETCHT0      (R12)(CX*1)
 	VMOVDQU32       (R8)(CX*1), Z20
 	VMOVDQA64       Z20, Z22
-	VPERMT2B        32(R8)(CX*1), Z7, Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z15
-	VMOVDQA64       Z20, Z22
-	VPERMT2B        32(R8)(CX*1), Z8, Z22
+	VMOVDQU32       32(R8)(CX*1), Z23
+	VPERMT2B        Z23, Z7, Z22
 	KMOVQ           wordMasks<>+56(SB), K4
 	VMOVDQU8        Z22, K4, Z16
 	VMOVDQA64       Z20, Z22
-	VPERMT2B        32(R8)(CX*1), Z5, Z22
-	VPERMT2B        32(R8)(CX*1), Z6, Z20
+	VPERMT2B        Z23, Z8, Z22
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z22, K4, Z19
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        Z23, Z5, Z22
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z23, Z6, Z20
 	VPANDD          Z2, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z3, Z22, Z22
 	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
@@ -51961,8 +52377,8 @@ within:
 	VPUNPCKLDQ      Z12, Z11, Z9
 	VPUNPCKHDQ      Z12, Z11, Z10
 	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z20, Z19, Z10
-	VPUNPCKHDQ      Z20, Z19, Z11
+	VPUNPCKLDQ      Z20, Z13, Z10
+	VPUNPCKHDQ      Z20, Z13, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z9, Z11
 	VPUNPCKLQDQ     Z10, Z9, Z9
@@ -51970,52 +52386,52 @@ within:
 	VSHUFI32X4      $0x44, Z18, Z17, Z10
 	VSHUFI32X4      $0x44, Z9, Z21, Z11
 	VSHUFI32X4      $0xee, Z18, Z17, Z12
-	VSHUFI32X4      $0xee, Z9, Z21, Z17
+	VSHUFI32X4      $0xee, Z9, Z21, Z13
 	VSHUFI32X4      $0x88, Z11, Z10, Z9
 	VSHUFI32X4      $0xdd, Z11, Z10, Z10
-	VSHUFI32X4      $0x88, Z17, Z12, Z11
-	VSHUFI32X4      $0xdd, Z17, Z12, Z12
+	VSHUFI32X4      $0x88, Z13, Z12, Z11
+	VSHUFI32X4      $0xdd, Z13, Z12, Z12
+	VMOVDQU32       quarter0<>+0(SB), Z13
+	VPERMI2Q        Z19, Z15, Z13
+	VCVTPH2PS       Y13, Z13
 	VMOVDQU32       quarter0<>+0(SB), Z17
 	VPERMI2Q        Z16, Z14, Z17
 	VCVTPH2PS       Y17, Z17
-	VMOVDQU32       quarter0<>+0(SB), Z18
-	VPERMI2Q        Z15, Z13, Z18
-	VCVTPH2PS       Y18, Z18
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    32(R13), Z19
-	VMULPS          Z18, Z19, Z19
-	VFMADD231PS     Z19, Z9, Z1
-	VBROADCASTSS    36(R13), Z19
-	VFMADD231PS     Z17, Z19, Z1
-	VMOVDQU32       quarter1<>+0(SB), Z9
-	VPERMI2Q        Z16, Z14, Z9
-	VCVTPH2PS       Y9, Z9
-	VMOVDQU32       quarter1<>+0(SB), Z17
-	VPERMI2Q        Z15, Z13, Z17
-	VCVTPH2PS       Y17, Z17
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    72(R13), Z18
+	VBROADCASTSS    32(R13), Z18
 	VMULPS          Z17, Z18, Z18
-	VFMADD231PS     Z18, Z10, Z1
-	VBROADCASTSS    76(R13), Z18
-	VFMADD231PS     Z9, Z18, Z1
+	VFMADD231PS     Z18, Z9, Z1
+	VBROADCASTSS    36(R13), Z18
+	VFMADD231PS     Z13, Z18, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z9
+	VPERMI2Q        Z19, Z15, Z9
+	VCVTPH2PS       Y9, Z9
+	VMOVDQU32       quarter1<>+0(SB), Z13
+	VPERMI2Q        Z16, Z14, Z13
+	VCVTPH2PS       Y13, Z13
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    72(R13), Z17
+	VMULPS          Z13, Z17, Z17
+	VFMADD231PS     Z17, Z10, Z1
+	VBROADCASTSS    76(R13), Z17
+	VFMADD231PS     Z9, Z17, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z9
-	VPERMI2Q        Z16, Z14, Z9
+	VPERMI2Q        Z19, Z15, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter2<>+0(SB), Z10
-	VPERMI2Q        Z15, Z13, Z10
+	VPERMI2Q        Z16, Z14, Z10
 	VCVTPH2PS       Y10, Z10
 	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    112(R13), Z17
-	VMULPS          Z10, Z17, Z17
-	VFMADD231PS     Z17, Z11, Z1
-	VBROADCASTSS    116(R13), Z17
-	VFMADD231PS     Z9, Z17, Z1
+	VBROADCASTSS    112(R13), Z13
+	VMULPS          Z10, Z13, Z13
+	VFMADD231PS     Z13, Z11, Z1
+	VBROADCASTSS    116(R13), Z13
+	VFMADD231PS     Z9, Z13, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z9
-	VPERMI2Q        Z16, Z14, Z9
+	VPERMI2Q        Z19, Z15, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter3<>+0(SB), Z10
-	VPERMI2Q        Z15, Z13, Z10
+	VPERMI2Q        Z16, Z14, Z10
 	VCVTPH2PS       Y10, Z10
 	VCVTDQ2PS       Z12, Z12
 	VBROADCASTSS    152(R13), Z11
@@ -52035,87 +52451,95 @@ within:
 	PREFETCHT0      128(R9)
 	VMOVDQU32       96(BX), Z11
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(BX), Z7, Z12
-	VMOVDQA64       Z0, Z13
-	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z12, K4, Z13
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(BX), Z8, Z12
+	VMOVDQU32       128(BX), Z13
+	VPERMT2B        Z13, Z7, Z12
 	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
 	VMOVDQU8        Z12, K4, Z14
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(BX), Z5, Z12
-	VPERMT2B        128(BX), Z6, Z11
-	VPANDD          Z2, Z12, Z15
+	VPERMT2B        Z13, Z8, Z12
+	VMOVDQA64       Z0, Z15
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z15
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z13, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z13, Z6, Z11
+	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z15, Z11
+	VPDPBUSD        Z9, Z13, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      64(R9)(AX*1)
 	PREFETCHT0      128(R9)(AX*1)
 	VMOVDQU32       96(BX)(AX*1), Z12
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        128(BX)(AX*1), Z7, Z15
+	VMOVDQA64       Z12, Z13
+	VMOVDQU32       128(BX)(AX*1), Z16
+	VPERMT2B        Z16, Z7, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z15, K4, Z13
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        128(BX)(AX*1), Z8, Z15
+	VMOVDQU8        Z13, K4, Z14
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z16, Z8, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z15, K4, Z14
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        128(BX)(AX*1), Z5, Z15
-	VPERMT2B        128(BX)(AX*1), Z6, Z12
-	VPANDD          Z2, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VMOVDQU8        Z13, K4, Z15
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z16, Z5, Z13
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z16, Z6, Z12
+	VPANDD          Z2, Z13, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
 	VPSRLW          $0x01, Z12, Z17
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z13
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z9, Z16, Z12
-	VPDPBUSD        Z10, Z15, Z12
+	VPDPBUSD        Z10, Z13, Z12
 	PREFETCHT0      64(R9)(AX*2)
 	PREFETCHT0      128(R9)(AX*2)
-	VMOVDQU32       96(BX)(AX*2), Z15
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        128(BX)(AX*2), Z7, Z16
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z16, K4, Z13
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        128(BX)(AX*2), Z8, Z16
+	VMOVDQU32       96(BX)(AX*2), Z13
+	VMOVDQA64       Z13, Z16
+	VMOVDQU32       128(BX)(AX*2), Z17
+	VPERMT2B        Z17, Z7, Z16
 	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z16, K4, Z14
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        128(BX)(AX*2), Z5, Z16
-	VPERMT2B        128(BX)(AX*2), Z6, Z15
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z17, Z8, Z16
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z17, Z5, Z16
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z17, Z6, Z13
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
-	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
-	VPSRLW          $0x01, Z15, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z17
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z17, Z15
-	VPDPBUSD        Z10, Z16, Z15
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z17, Z13
+	VPDPBUSD        Z10, Z16, Z13
 	PREFETCHT0      64(R9)(CX*1)
 	PREFETCHT0      128(R9)(CX*1)
 	VMOVDQU32       96(BX)(CX*1), Z16
 	VMOVDQA64       Z16, Z17
-	VPERMT2B        128(BX)(CX*1), Z7, Z17
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z17, K4, Z13
-	VMOVDQA64       Z16, Z17
-	VPERMT2B        128(BX)(CX*1), Z8, Z17
+	VMOVDQU32       128(BX)(CX*1), Z18
+	VPERMT2B        Z18, Z7, Z17
 	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z17, K4, Z14
 	VMOVDQA64       Z16, Z17
-	VPERMT2B        128(BX)(CX*1), Z5, Z17
-	VPERMT2B        128(BX)(CX*1), Z6, Z16
+	VPERMT2B        Z18, Z8, Z17
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z17, K4, Z15
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        Z18, Z5, Z17
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z18, Z6, Z16
 	VPANDD          Z2, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
 	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
@@ -52128,8 +52552,8 @@ within:
 	VPUNPCKLDQ      Z12, Z11, Z17
 	VPUNPCKHDQ      Z12, Z11, Z11
 	VPADDD          Z11, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z11
-	VPUNPCKHDQ      Z16, Z15, Z12
+	VPUNPCKLDQ      Z16, Z13, Z11
+	VPUNPCKHDQ      Z16, Z13, Z12
 	VPADDD          Z12, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z17, Z12
 	VPUNPCKLQDQ     Z11, Z17, Z17
@@ -52138,85 +52562,93 @@ within:
 	PREFETCHT0      128(R10)
 	VMOVDQU32       96(SI), Z11
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(SI), Z7, Z12
-	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z12, K4, Z13
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(SI), Z8, Z12
+	VMOVDQU32       128(SI), Z13
+	VPERMT2B        Z13, Z7, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z12, K4, Z14
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(SI), Z5, Z12
-	VPERMT2B        128(SI), Z6, Z11
-	VPANDD          Z2, Z12, Z15
+	VPERMT2B        Z13, Z8, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z15
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z13, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z13, Z6, Z11
+	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z15, Z11
+	VPDPBUSD        Z9, Z13, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      64(R10)(AX*1)
 	PREFETCHT0      128(R10)(AX*1)
 	VMOVDQU32       96(SI)(AX*1), Z12
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        128(SI)(AX*1), Z7, Z15
+	VMOVDQA64       Z12, Z13
+	VMOVDQU32       128(SI)(AX*1), Z16
+	VPERMT2B        Z16, Z7, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z15, K4, Z13
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        128(SI)(AX*1), Z8, Z15
+	VMOVDQU8        Z13, K4, Z14
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z16, Z8, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z15, K4, Z14
-	VMOVDQA64       Z12, Z15
-	VPERMT2B        128(SI)(AX*1), Z5, Z15
-	VPERMT2B        128(SI)(AX*1), Z6, Z12
-	VPANDD          Z2, Z15, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
+	VMOVDQU8        Z13, K4, Z15
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z16, Z5, Z13
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z16, Z6, Z12
+	VPANDD          Z2, Z13, Z16
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
 	VPSRLW          $0x01, Z12, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z13
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z9, Z16, Z12
-	VPDPBUSD        Z10, Z15, Z12
+	VPDPBUSD        Z10, Z13, Z12
 	PREFETCHT0      64(R10)(AX*2)
 	PREFETCHT0      128(R10)(AX*2)
-	VMOVDQU32       96(SI)(AX*2), Z15
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        128(SI)(AX*2), Z7, Z16
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z16, K4, Z13
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        128(SI)(AX*2), Z8, Z16
+	VMOVDQU32       96(SI)(AX*2), Z13
+	VMOVDQA64       Z13, Z16
+	VMOVDQU32       128(SI)(AX*2), Z18
+	VPERMT2B        Z18, Z7, Z16
 	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z16, K4, Z14
-	VMOVDQA64       Z15, Z16
-	VPERMT2B        128(SI)(AX*2), Z5, Z16
-	VPERMT2B        128(SI)(AX*2), Z6, Z15
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z18, Z8, Z16
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z18, Z5, Z16
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z18, Z6, Z13
 	VPANDD          Z2, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
-	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
-	VPSRLW          $0x01, Z15, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z18, Z15
-	VPDPBUSD        Z10, Z16, Z15
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z18, Z13
+	VPDPBUSD        Z10, Z16, Z13
 	PREFETCHT0      64(R10)(CX*1)
 	PREFETCHT0      128(R10)(CX*1)
 	VMOVDQU32       96(SI)(CX*1), Z16
 	VMOVDQA64       Z16, Z18
-	VPERMT2B        128(SI)(CX*1), Z7, Z18
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z13
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        128(SI)(CX*1), Z8, Z18
+	VMOVDQU32       128(SI)(CX*1), Z19
+	VPERMT2B        Z19, Z7, Z18
 	KMOVQ           wordMasks<>+56(SB), K4
 	VMOVDQU8        Z18, K4, Z14
 	VMOVDQA64       Z16, Z18
-	VPERMT2B        128(SI)(CX*1), Z5, Z18
-	VPERMT2B        128(SI)(CX*1), Z6, Z16
+	VPERMT2B        Z19, Z8, Z18
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z18, K4, Z15
+	VMOVDQA64       Z16, Z18
+	VPERMT2B        Z19, Z5, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z19, Z6, Z16
 	VPANDD          Z2, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
@@ -52229,8 +52661,8 @@ within:
 	VPUNPCKLDQ      Z12, Z11, Z18
 	VPUNPCKHDQ      Z12, Z11, Z11
 	VPADDD          Z11, Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z11
-	VPUNPCKHDQ      Z16, Z15, Z12
+	VPUNPCKLDQ      Z16, Z13, Z11
+	VPUNPCKHDQ      Z16, Z13, Z12
 	VPADDD          Z12, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z18, Z12
 	VPUNPCKLQDQ     Z11, Z18, Z18
@@ -52239,87 +52671,95 @@ within:
 	PREFETCHT0      128(R11)
 	VMOVDQU32       96(DI), Z11
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(DI), Z7, Z12
-	VMOVDQA64       Z0, Z15
-	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z12, K4, Z15
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(DI), Z8, Z12
+	VMOVDQU32       128(DI), Z13
+	VPERMT2B        Z13, Z7, Z12
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
 	VMOVDQU8        Z12, K4, Z16
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(DI), Z5, Z12
-	VPERMT2B        128(DI), Z6, Z11
-	VPANDD          Z2, Z12, Z19
+	VPERMT2B        Z13, Z8, Z12
+	VMOVDQA64       Z0, Z19
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z12, K4, Z19
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z13, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z13, Z6, Z11
+	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z19, Z11
+	VPDPBUSD        Z9, Z13, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      64(R11)(AX*1)
 	PREFETCHT0      128(R11)(AX*1)
 	VMOVDQU32       96(DI)(AX*1), Z12
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        128(DI)(AX*1), Z7, Z19
+	VMOVDQA64       Z12, Z13
+	VMOVDQU32       128(DI)(AX*1), Z20
+	VPERMT2B        Z20, Z7, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z19, K4, Z15
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        128(DI)(AX*1), Z8, Z19
+	VMOVDQU8        Z13, K4, Z16
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z20, Z8, Z13
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z19, K4, Z16
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        128(DI)(AX*1), Z5, Z19
-	VPERMT2B        128(DI)(AX*1), Z6, Z12
-	VPANDD          Z2, Z19, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VMOVDQU8        Z13, K4, Z19
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z20, Z5, Z13
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z20, Z6, Z12
+	VPANDD          Z2, Z13, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
 	VPSRLW          $0x01, Z12, Z21
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z13
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z9, Z20, Z12
-	VPDPBUSD        Z10, Z19, Z12
+	VPDPBUSD        Z10, Z13, Z12
 	PREFETCHT0      64(R11)(AX*2)
 	PREFETCHT0      128(R11)(AX*2)
-	VMOVDQU32       96(DI)(AX*2), Z19
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        128(DI)(AX*2), Z7, Z20
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z20, K4, Z15
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        128(DI)(AX*2), Z8, Z20
+	VMOVDQU32       96(DI)(AX*2), Z13
+	VMOVDQA64       Z13, Z20
+	VMOVDQU32       128(DI)(AX*2), Z21
+	VPERMT2B        Z21, Z7, Z20
 	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        128(DI)(AX*2), Z5, Z20
-	VPERMT2B        128(DI)(AX*2), Z6, Z19
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z21, Z8, Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z20, K4, Z19
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z21, Z5, Z20
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z21, Z6, Z13
 	VPANDD          Z2, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x01, Z19, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z21
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z20
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z21, Z19
-	VPDPBUSD        Z10, Z20, Z19
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z21, Z13
+	VPDPBUSD        Z10, Z20, Z13
 	PREFETCHT0      64(R11)(CX*1)
 	PREFETCHT0      128(R11)(CX*1)
 	VMOVDQU32       96(DI)(CX*1), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        128(DI)(CX*1), Z7, Z21
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z21, K4, Z15
-	VMOVDQA64       Z20, Z21
-	VPERMT2B        128(DI)(CX*1), Z8, Z21
+	VMOVDQU32       128(DI)(CX*1), Z22
+	VPERMT2B        Z22, Z7, Z21
 	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z21, K4, Z16
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        128(DI)(CX*1), Z5, Z21
-	VPERMT2B        128(DI)(CX*1), Z6, Z20
+	VPERMT2B        Z22, Z8, Z21
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z21, K4, Z19
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z22, Z5, Z21
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z22, Z6, Z20
 	VPANDD          Z2, Z21, Z22
 	VGF2P8AFFINEQB  $0x00, Z3, Z21, Z21
 	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
@@ -52332,8 +52772,8 @@ within:
 	VPUNPCKLDQ      Z12, Z11, Z21
 	VPUNPCKHDQ      Z12, Z11, Z11
 	VPADDD          Z11, Z21, Z21
-	VPUNPCKLDQ      Z20, Z19, Z11
-	VPUNPCKHDQ      Z20, Z19, Z12
+	VPUNPCKLDQ      Z20, Z13, Z11
+	VPUNPCKHDQ      Z20, Z13, Z12
 	VPADDD          Z12, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z21, Z12
 	VPUNPCKLQDQ     Z11, Z21, Z21
@@ -52342,85 +52782,93 @@ within:
 	PREFETCHT0      128(R12)
 	VMOVDQU32       96(R8), Z11
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(R8), Z7, Z12
-	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z12, K4, Z15
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(R8), Z8, Z12
+	VMOVDQU32       128(R8), Z13
+	VPERMT2B        Z13, Z7, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z12, K4, Z16
 	VMOVDQA64       Z11, Z12
-	VPERMT2B        128(R8), Z5, Z12
-	VPERMT2B        128(R8), Z6, Z11
-	VPANDD          Z2, Z12, Z19
+	VPERMT2B        Z13, Z8, Z12
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z12, K4, Z19
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z13, Z5, Z12
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z13, Z6, Z11
+	VPANDD          Z2, Z12, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
 	VPSRLW          $0x01, Z11, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z19, Z11
+	VPDPBUSD        Z9, Z13, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      64(R12)(AX*1)
 	PREFETCHT0      128(R12)(AX*1)
 	VMOVDQU32       96(R8)(AX*1), Z12
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        128(R8)(AX*1), Z7, Z19
+	VMOVDQA64       Z12, Z13
+	VMOVDQU32       128(R8)(AX*1), Z20
+	VPERMT2B        Z20, Z7, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z19, K4, Z15
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        128(R8)(AX*1), Z8, Z19
+	VMOVDQU8        Z13, K4, Z16
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z20, Z8, Z13
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z19, K4, Z16
-	VMOVDQA64       Z12, Z19
-	VPERMT2B        128(R8)(AX*1), Z5, Z19
-	VPERMT2B        128(R8)(AX*1), Z6, Z12
-	VPANDD          Z2, Z19, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VMOVDQU8        Z13, K4, Z19
+	VMOVDQA64       Z12, Z13
+	VPERMT2B        Z20, Z5, Z13
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z20, Z6, Z12
+	VPANDD          Z2, Z13, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
 	VPSRLW          $0x01, Z12, Z22
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z13
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z9, Z20, Z12
-	VPDPBUSD        Z10, Z19, Z12
+	VPDPBUSD        Z10, Z13, Z12
 	PREFETCHT0      64(R12)(AX*2)
 	PREFETCHT0      128(R12)(AX*2)
-	VMOVDQU32       96(R8)(AX*2), Z19
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        128(R8)(AX*2), Z7, Z20
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z20, K4, Z15
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        128(R8)(AX*2), Z8, Z20
+	VMOVDQU32       96(R8)(AX*2), Z13
+	VMOVDQA64       Z13, Z20
+	VMOVDQU32       128(R8)(AX*2), Z22
+	VPERMT2B        Z22, Z7, Z20
 	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z19, Z20
-	VPERMT2B        128(R8)(AX*2), Z5, Z20
-	VPERMT2B        128(R8)(AX*2), Z6, Z19
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z22, Z8, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z20, K4, Z19
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z22, Z5, Z20
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z22, Z6, Z13
 	VPANDD          Z2, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x01, Z19, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
+	VPSRLW          $0x01, Z13, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z22
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z22, Z19
-	VPDPBUSD        Z10, Z20, Z19
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z9, Z22, Z13
+	VPDPBUSD        Z10, Z20, Z13
 	PREFETCHT0      64(R12)(CX*1)
 	PREFETCHT0      128(R12)(CX*1)
 	VMOVDQU32       96(R8)(CX*1), Z20
 	VMOVDQA64       Z20, Z22
-	VPERMT2B        128(R8)(CX*1), Z7, Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z15
-	VMOVDQA64       Z20, Z22
-	VPERMT2B        128(R8)(CX*1), Z8, Z22
+	VMOVDQU32       128(R8)(CX*1), Z23
+	VPERMT2B        Z23, Z7, Z22
 	KMOVQ           wordMasks<>+56(SB), K4
 	VMOVDQU8        Z22, K4, Z16
 	VMOVDQA64       Z20, Z22
-	VPERMT2B        128(R8)(CX*1), Z5, Z22
-	VPERMT2B        128(R8)(CX*1), Z6, Z20
+	VPERMT2B        Z23, Z8, Z22
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z22, K4, Z19
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        Z23, Z5, Z22
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z23, Z6, Z20
 	VPANDD          Z2, Z22, Z23
 	VGF2P8AFFINEQB  $0x00, Z3, Z22, Z22
 	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
@@ -52433,8 +52881,8 @@ within:
 	VPUNPCKLDQ      Z12, Z11, Z9
 	VPUNPCKHDQ      Z12, Z11, Z10
 	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z20, Z19, Z10
-	VPUNPCKHDQ      Z20, Z19, Z11
+	VPUNPCKLDQ      Z20, Z13, Z10
+	VPUNPCKHDQ      Z20, Z13, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z9, Z11
 	VPUNPCKLQDQ     Z10, Z9, Z9
@@ -52442,52 +52890,52 @@ within:
 	VSHUFI32X4      $0x44, Z18, Z17, Z10
 	VSHUFI32X4      $0x44, Z9, Z21, Z11
 	VSHUFI32X4      $0xee, Z18, Z17, Z12
-	VSHUFI32X4      $0xee, Z9, Z21, Z17
+	VSHUFI32X4      $0xee, Z9, Z21, Z13
 	VSHUFI32X4      $0x88, Z11, Z10, Z9
 	VSHUFI32X4      $0xdd, Z11, Z10, Z10
-	VSHUFI32X4      $0x88, Z17, Z12, Z11
-	VSHUFI32X4      $0xdd, Z17, Z12, Z12
+	VSHUFI32X4      $0x88, Z13, Z12, Z11
+	VSHUFI32X4      $0xdd, Z13, Z12, Z12
+	VMOVDQU32       quarter0<>+0(SB), Z13
+	VPERMI2Q        Z19, Z15, Z13
+	VCVTPH2PS       Y13, Z13
 	VMOVDQU32       quarter0<>+0(SB), Z17
 	VPERMI2Q        Z16, Z14, Z17
 	VCVTPH2PS       Y17, Z17
-	VMOVDQU32       quarter0<>+0(SB), Z18
-	VPERMI2Q        Z15, Z13, Z18
-	VCVTPH2PS       Y18, Z18
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    192(R13), Z19
-	VMULPS          Z18, Z19, Z19
-	VFMADD231PS     Z19, Z9, Z1
-	VBROADCASTSS    196(R13), Z19
-	VFMADD231PS     Z17, Z19, Z1
-	VMOVDQU32       quarter1<>+0(SB), Z9
-	VPERMI2Q        Z16, Z14, Z9
-	VCVTPH2PS       Y9, Z9
-	VMOVDQU32       quarter1<>+0(SB), Z17
-	VPERMI2Q        Z15, Z13, Z17
-	VCVTPH2PS       Y17, Z17
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    232(R13), Z18
+	VBROADCASTSS    192(R13), Z18
 	VMULPS          Z17, Z18, Z18
-	VFMADD231PS     Z18, Z10, Z1
-	VBROADCASTSS    236(R13), Z18
-	VFMADD231PS     Z9, Z18, Z1
+	VFMADD231PS     Z18, Z9, Z1
+	VBROADCASTSS    196(R13), Z18
+	VFMADD231PS     Z13, Z18, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z9
+	VPERMI2Q        Z19, Z15, Z9
+	VCVTPH2PS       Y9, Z9
+	VMOVDQU32       quarter1<>+0(SB), Z13
+	VPERMI2Q        Z16, Z14, Z13
+	VCVTPH2PS       Y13, Z13
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    232(R13), Z17
+	VMULPS          Z13, Z17, Z17
+	VFMADD231PS     Z17, Z10, Z1
+	VBROADCASTSS    236(R13), Z17
+	VFMADD231PS     Z9, Z17, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z9
-	VPERMI2Q        Z16, Z14, Z9
+	VPERMI2Q        Z19, Z15, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter2<>+0(SB), Z10
-	VPERMI2Q        Z15, Z13, Z10
+	VPERMI2Q        Z16, Z14, Z10
 	VCVTPH2PS       Y10, Z10
 	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    272(R13), Z17
-	VMULPS          Z10, Z17, Z17
-	VFMADD231PS     Z17, Z11, Z1
-	VBROADCASTSS    276(R13), Z17
-	VFMADD231PS     Z9, Z17, Z1
+	VBROADCASTSS    272(R13), Z13
+	VMULPS          Z10, Z13, Z13
+	VFMADD231PS     Z13, Z11, Z1
+	VBROADCASTSS    276(R13), Z13
+	VFMADD231PS     Z9, Z13, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z9
-	VPERMI2Q        Z16, Z14, Z9
+	VPERMI2Q        Z19, Z15, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter3<>+0(SB), Z10
-	VPERMI2Q        Z15, Z13, Z10
+	VPERMI2Q        Z16, Z14, Z10
 	VCVTPH2PS       Y10, Z10
 	VCVTDQ2PS       Z12, Z12
 	VBROADCASTSS    312(R13), Z11
@@ -52839,354 +53287,386 @@ block:
 
 within:
 	VBROADCASTI32X4 (R13), Z6
-	VBROADCASTI32X4 72(R13), K1, Z6
+	VBROADCASTI32X4 88(R13), K1, Z6
 	VBROADCASTI32X4 144(R13), K2, Z6
 	VBROADCASTI32X4 216(R13), K3, Z6
 	VBROADCASTI32X4 16(R13), Z7
-	VBROADCASTI32X4 88(R13), K1, Z7
+	VBROADCASTI32X4 72(R13), K1, Z7
 	VBROADCASTI32X4 160(R13), K2, Z7
 	VBROADCASTI32X4 232(R13), K3, Z7
 	VBROADCASTI32X4 40(R13), Z8
-	VBROADCASTI32X4 112(R13), K1, Z8
+	VBROADCASTI32X4 128(R13), K1, Z8
 	VBROADCASTI32X4 184(R13), K2, Z8
 	VBROADCASTI32X4 256(R13), K3, Z8
 	VBROADCASTI32X4 56(R13), Z9
-	VBROADCASTI32X4 128(R13), K1, Z9
+	VBROADCASTI32X4 112(R13), K1, Z9
 	VBROADCASTI32X4 200(R13), K2, Z9
 	VBROADCASTI32X4 272(R13), K3, Z9
 	PREFETCHT0      (R9)
 	PREFETCHT0      64(R9)
 	VMOVDQU32       (BX), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        64(BX), Z5, Z11
-	VMOVDQA64       Z0, Z12
+	VMOVDQU32       64(BX), Z12
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        Z12, Z3, Z11
 	VMOVDQA64       Z10, Z10
-	VPERMT2B        64(BX), Z3, Z10
-	VMOVDQU32       8(BX), Z11
-	VPERMT2B        72(BX), Z4, Z11
-	VPXORD          Z2, Z10, Z10
+	VMOVDQU32       72(BX), Z12
+	VPERMT2B        Z12, Z4, Z10
 	VPXORD          Z2, Z11, Z11
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z6, Z10, Z13
-	VPDPBUSD        Z7, Z11, Z13
-	VPSLLD          $0x08, Z13, Z13
-	VPDPBUSD        Z8, Z10, Z13
-	VPDPBUSD        Z9, Z11, Z13
+	VPXORD          Z2, Z10, Z10
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z6, Z11, Z12
+	VPDPBUSD        Z7, Z10, Z12
+	VPSLLD          $0x08, Z12, Z12
+	VPDPBUSD        Z8, Z11, Z12
+	VPDPBUSD        Z9, Z10, Z12
 	PREFETCHT0      (R9)(AX*1)
 	PREFETCHT0      64(R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        64(BX)(AX*1), Z5, Z11
+	VMOVDQU32       64(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z5, Z11
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        Z14, Z3, Z11
 	VMOVDQA64       Z10, Z10
-	VPERMT2B        64(BX)(AX*1), Z3, Z10
-	VMOVDQU32       8(BX)(AX*1), Z11
-	VPERMT2B        72(BX)(AX*1), Z4, Z11
-	VPXORD          Z2, Z10, Z10
+	VMOVDQU32       72(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z4, Z10
 	VPXORD          Z2, Z11, Z11
+	VPXORD          Z2, Z10, Z10
 	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z6, Z10, Z14
-	VPDPBUSD        Z7, Z11, Z14
+	VPDPBUSD        Z6, Z11, Z14
+	VPDPBUSD        Z7, Z10, Z14
 	VPSLLD          $0x08, Z14, Z14
-	VPDPBUSD        Z8, Z10, Z14
-	VPDPBUSD        Z9, Z11, Z14
+	VPDPBUSD        Z8, Z11, Z14
+	VPDPBUSD        Z9, Z10, Z14
 	PREFETCHT0      (R9)(AX*2)
 	PREFETCHT0      64(R9)(AX*2)
 	VMOVDQU32       (BX)(AX*2), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        64(BX)(AX*2), Z5, Z11
+	VMOVDQU32       64(BX)(AX*2), Z15
+	VPERMT2B        Z15, Z5, Z11
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        Z15, Z3, Z11
 	VMOVDQA64       Z10, Z10
-	VPERMT2B        64(BX)(AX*2), Z3, Z10
-	VMOVDQU32       8(BX)(AX*2), Z11
-	VPERMT2B        72(BX)(AX*2), Z4, Z11
-	VPXORD          Z2, Z10, Z10
+	VMOVDQU32       72(BX)(AX*2), Z15
+	VPERMT2B        Z15, Z4, Z10
 	VPXORD          Z2, Z11, Z11
+	VPXORD          Z2, Z10, Z10
 	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z6, Z10, Z15
-	VPDPBUSD        Z7, Z11, Z15
+	VPDPBUSD        Z6, Z11, Z15
+	VPDPBUSD        Z7, Z10, Z15
 	VPSLLD          $0x08, Z15, Z15
-	VPDPBUSD        Z8, Z10, Z15
-	VPDPBUSD        Z9, Z11, Z15
+	VPDPBUSD        Z8, Z11, Z15
+	VPDPBUSD        Z9, Z10, Z15
 	PREFETCHT0      (R9)(CX*1)
 	PREFETCHT0      64(R9)(CX*1)
 	VMOVDQU32       (BX)(CX*1), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        64(BX)(CX*1), Z5, Z11
+	VMOVDQU32       64(BX)(CX*1), Z16
+	VPERMT2B        Z16, Z5, Z11
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        Z16, Z3, Z11
 	VMOVDQA64       Z10, Z10
-	VPERMT2B        64(BX)(CX*1), Z3, Z10
-	VMOVDQU32       8(BX)(CX*1), Z11
-	VPERMT2B        72(BX)(CX*1), Z4, Z11
-	VPXORD          Z2, Z10, Z10
+	VMOVDQU32       72(BX)(CX*1), Z16
+	VPERMT2B        Z16, Z4, Z10
 	VPXORD          Z2, Z11, Z11
+	VPXORD          Z2, Z10, Z10
 	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z6, Z10, Z16
-	VPDPBUSD        Z7, Z11, Z16
+	VPDPBUSD        Z6, Z11, Z16
+	VPDPBUSD        Z7, Z10, Z16
 	VPSLLD          $0x08, Z16, Z16
-	VPDPBUSD        Z8, Z10, Z16
-	VPDPBUSD        Z9, Z11, Z16
-	VPUNPCKLDQ      Z14, Z13, Z10
-	VPUNPCKHDQ      Z14, Z13, Z11
+	VPDPBUSD        Z8, Z11, Z16
+	VPDPBUSD        Z9, Z10, Z16
+	VPUNPCKLDQ      Z14, Z12, Z10
+	VPUNPCKHDQ      Z14, Z12, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKLDQ      Z16, Z15, Z11
-	VPUNPCKHDQ      Z16, Z15, Z13
-	VPADDD          Z13, Z11, Z11
-	VPUNPCKHQDQ     Z11, Z10, Z13
+	VPUNPCKHDQ      Z16, Z15, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z12
 	VPUNPCKLQDQ     Z11, Z10, Z10
-	VPADDD          Z13, Z10, Z10
+	VPADDD          Z12, Z10, Z10
 	PREFETCHT0      (R10)
 	PREFETCHT0      64(R10)
 	VMOVDQU32       (SI), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        64(SI), Z5, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       64(SI), Z14
+	VPERMT2B        Z14, Z5, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z13, K4, Z12
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z14, Z3, Z12
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        64(SI), Z3, Z11
-	VMOVDQU32       8(SI), Z13
-	VPERMT2B        72(SI), Z4, Z13
+	VMOVDQU32       72(SI), Z14
+	VPERMT2B        Z14, Z4, Z11
+	VPXORD          Z2, Z12, Z12
 	VPXORD          Z2, Z11, Z11
-	VPXORD          Z2, Z13, Z13
 	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z6, Z11, Z14
-	VPDPBUSD        Z7, Z13, Z14
+	VPDPBUSD        Z6, Z12, Z14
+	VPDPBUSD        Z7, Z11, Z14
 	VPSLLD          $0x08, Z14, Z14
-	VPDPBUSD        Z8, Z11, Z14
-	VPDPBUSD        Z9, Z13, Z14
+	VPDPBUSD        Z8, Z12, Z14
+	VPDPBUSD        Z9, Z11, Z14
 	PREFETCHT0      (R10)(AX*1)
 	PREFETCHT0      64(R10)(AX*1)
 	VMOVDQU32       (SI)(AX*1), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        64(SI)(AX*1), Z5, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       64(SI)(AX*1), Z15
+	VPERMT2B        Z15, Z5, Z12
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z12
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z15, Z3, Z12
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        64(SI)(AX*1), Z3, Z11
-	VMOVDQU32       8(SI)(AX*1), Z13
-	VPERMT2B        72(SI)(AX*1), Z4, Z13
+	VMOVDQU32       72(SI)(AX*1), Z15
+	VPERMT2B        Z15, Z4, Z11
+	VPXORD          Z2, Z12, Z12
 	VPXORD          Z2, Z11, Z11
-	VPXORD          Z2, Z13, Z13
 	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z6, Z11, Z15
-	VPDPBUSD        Z7, Z13, Z15
+	VPDPBUSD        Z6, Z12, Z15
+	VPDPBUSD        Z7, Z11, Z15
 	VPSLLD          $0x08, Z15, Z15
-	VPDPBUSD        Z8, Z11, Z15
-	VPDPBUSD        Z9, Z13, Z15
+	VPDPBUSD        Z8, Z12, Z15
+	VPDPBUSD        Z9, Z11, Z15
 	PREFETCHT0      (R10)(AX*2)
 	PREFETCHT0      64(R10)(AX*2)
 	VMOVDQU32       (SI)(AX*2), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        64(SI)(AX*2), Z5, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       64(SI)(AX*2), Z16
+	VPERMT2B        Z16, Z5, Z12
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z13, K4, Z12
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z16, Z3, Z12
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        64(SI)(AX*2), Z3, Z11
-	VMOVDQU32       8(SI)(AX*2), Z13
-	VPERMT2B        72(SI)(AX*2), Z4, Z13
+	VMOVDQU32       72(SI)(AX*2), Z16
+	VPERMT2B        Z16, Z4, Z11
+	VPXORD          Z2, Z12, Z12
 	VPXORD          Z2, Z11, Z11
-	VPXORD          Z2, Z13, Z13
 	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z6, Z11, Z16
-	VPDPBUSD        Z7, Z13, Z16
+	VPDPBUSD        Z6, Z12, Z16
+	VPDPBUSD        Z7, Z11, Z16
 	VPSLLD          $0x08, Z16, Z16
-	VPDPBUSD        Z8, Z11, Z16
-	VPDPBUSD        Z9, Z13, Z16
+	VPDPBUSD        Z8, Z12, Z16
+	VPDPBUSD        Z9, Z11, Z16
 	PREFETCHT0      (R10)(CX*1)
 	PREFETCHT0      64(R10)(CX*1)
 	VMOVDQU32       (SI)(CX*1), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        64(SI)(CX*1), Z5, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       64(SI)(CX*1), Z17
+	VPERMT2B        Z17, Z5, Z12
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z13, K4, Z12
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z17, Z3, Z12
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        64(SI)(CX*1), Z3, Z11
-	VMOVDQU32       8(SI)(CX*1), Z13
-	VPERMT2B        72(SI)(CX*1), Z4, Z13
+	VMOVDQU32       72(SI)(CX*1), Z17
+	VPERMT2B        Z17, Z4, Z11
+	VPXORD          Z2, Z12, Z12
 	VPXORD          Z2, Z11, Z11
-	VPXORD          Z2, Z13, Z13
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z6, Z11, Z17
-	VPDPBUSD        Z7, Z13, Z17
+	VPDPBUSD        Z6, Z12, Z17
+	VPDPBUSD        Z7, Z11, Z17
 	VPSLLD          $0x08, Z17, Z17
-	VPDPBUSD        Z8, Z11, Z17
-	VPDPBUSD        Z9, Z13, Z17
+	VPDPBUSD        Z8, Z12, Z17
+	VPDPBUSD        Z9, Z11, Z17
 	VPUNPCKLDQ      Z15, Z14, Z11
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z11, Z11
-	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z15, Z14, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z17, Z16, Z12
 	VPUNPCKHDQ      Z17, Z16, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z11, Z14
-	VPUNPCKLQDQ     Z13, Z11, Z11
+	VPADDD          Z14, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z14
+	VPUNPCKLQDQ     Z12, Z11, Z11
 	VPADDD          Z14, Z11, Z11
 	PREFETCHT0      (R11)
 	PREFETCHT0      64(R11)
-	VMOVDQU32       (DI), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        64(DI), Z5, Z14
-	VMOVDQA64       Z0, Z15
+	VMOVDQU32       (DI), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       64(DI), Z15
+	VPERMT2B        Z15, Z5, Z14
+	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z14, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        64(DI), Z3, Z13
-	VMOVDQU32       8(DI), Z14
-	VPERMT2B        72(DI), Z4, Z14
-	VPXORD          Z2, Z13, Z13
+	VMOVDQU8        Z14, K4, Z16
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z15, Z3, Z14
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       72(DI), Z15
+	VPERMT2B        Z15, Z4, Z12
 	VPXORD          Z2, Z14, Z14
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z6, Z13, Z16
-	VPDPBUSD        Z7, Z14, Z16
-	VPSLLD          $0x08, Z16, Z16
-	VPDPBUSD        Z8, Z13, Z16
-	VPDPBUSD        Z9, Z14, Z16
+	VPXORD          Z2, Z12, Z12
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z6, Z14, Z15
+	VPDPBUSD        Z7, Z12, Z15
+	VPSLLD          $0x08, Z15, Z15
+	VPDPBUSD        Z8, Z14, Z15
+	VPDPBUSD        Z9, Z12, Z15
 	PREFETCHT0      (R11)(AX*1)
 	PREFETCHT0      64(R11)(AX*1)
-	VMOVDQU32       (DI)(AX*1), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        64(DI)(AX*1), Z5, Z14
+	VMOVDQU32       (DI)(AX*1), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       64(DI)(AX*1), Z17
+	VPERMT2B        Z17, Z5, Z14
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z14, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        64(DI)(AX*1), Z3, Z13
-	VMOVDQU32       8(DI)(AX*1), Z14
-	VPERMT2B        72(DI)(AX*1), Z4, Z14
-	VPXORD          Z2, Z13, Z13
+	VMOVDQU8        Z14, K4, Z16
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z17, Z3, Z14
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       72(DI)(AX*1), Z17
+	VPERMT2B        Z17, Z4, Z12
 	VPXORD          Z2, Z14, Z14
+	VPXORD          Z2, Z12, Z12
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z6, Z13, Z17
-	VPDPBUSD        Z7, Z14, Z17
+	VPDPBUSD        Z6, Z14, Z17
+	VPDPBUSD        Z7, Z12, Z17
 	VPSLLD          $0x08, Z17, Z17
-	VPDPBUSD        Z8, Z13, Z17
-	VPDPBUSD        Z9, Z14, Z17
+	VPDPBUSD        Z8, Z14, Z17
+	VPDPBUSD        Z9, Z12, Z17
 	PREFETCHT0      (R11)(AX*2)
 	PREFETCHT0      64(R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        64(DI)(AX*2), Z5, Z14
+	VMOVDQU32       (DI)(AX*2), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       64(DI)(AX*2), Z18
+	VPERMT2B        Z18, Z5, Z14
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z14, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        64(DI)(AX*2), Z3, Z13
-	VMOVDQU32       8(DI)(AX*2), Z14
-	VPERMT2B        72(DI)(AX*2), Z4, Z14
-	VPXORD          Z2, Z13, Z13
+	VMOVDQU8        Z14, K4, Z16
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z18, Z3, Z14
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       72(DI)(AX*2), Z18
+	VPERMT2B        Z18, Z4, Z12
 	VPXORD          Z2, Z14, Z14
+	VPXORD          Z2, Z12, Z12
 	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z6, Z13, Z18
-	VPDPBUSD        Z7, Z14, Z18
+	VPDPBUSD        Z6, Z14, Z18
+	VPDPBUSD        Z7, Z12, Z18
 	VPSLLD          $0x08, Z18, Z18
-	VPDPBUSD        Z8, Z13, Z18
-	VPDPBUSD        Z9, Z14, Z18
+	VPDPBUSD        Z8, Z14, Z18
+	VPDPBUSD        Z9, Z12, Z18
 	PREFETCHT0      (R11)(CX*1)
 	PREFETCHT0      64(R11)(CX*1)
-	VMOVDQU32       (DI)(CX*1), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        64(DI)(CX*1), Z5, Z14
+	VMOVDQU32       (DI)(CX*1), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       64(DI)(CX*1), Z19
+	VPERMT2B        Z19, Z5, Z14
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z14, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        64(DI)(CX*1), Z3, Z13
-	VMOVDQU32       8(DI)(CX*1), Z14
-	VPERMT2B        72(DI)(CX*1), Z4, Z14
-	VPXORD          Z2, Z13, Z13
+	VMOVDQU8        Z14, K4, Z16
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z19, Z3, Z14
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       72(DI)(CX*1), Z19
+	VPERMT2B        Z19, Z4, Z12
 	VPXORD          Z2, Z14, Z14
+	VPXORD          Z2, Z12, Z12
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z6, Z13, Z19
-	VPDPBUSD        Z7, Z14, Z19
+	VPDPBUSD        Z6, Z14, Z19
+	VPDPBUSD        Z7, Z12, Z19
 	VPSLLD          $0x08, Z19, Z19
-	VPDPBUSD        Z8, Z13, Z19
-	VPDPBUSD        Z9, Z14, Z19
-	VPUNPCKLDQ      Z17, Z16, Z13
-	VPUNPCKHDQ      Z17, Z16, Z14
-	VPADDD          Z14, Z13, Z13
+	VPDPBUSD        Z8, Z14, Z19
+	VPDPBUSD        Z9, Z12, Z19
+	VPUNPCKLDQ      Z17, Z15, Z12
+	VPUNPCKHDQ      Z17, Z15, Z14
+	VPADDD          Z14, Z12, Z12
 	VPUNPCKLDQ      Z19, Z18, Z14
-	VPUNPCKHDQ      Z19, Z18, Z16
-	VPADDD          Z16, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z16
-	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z16, Z13, Z13
+	VPUNPCKHDQ      Z19, Z18, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z12, Z15
+	VPUNPCKLQDQ     Z14, Z12, Z12
+	VPADDD          Z15, Z12, Z12
 	PREFETCHT0      (R12)
 	PREFETCHT0      64(R12)
 	VMOVDQU32       (R8), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        64(R8), Z5, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       64(R8), Z17
+	VPERMT2B        Z17, Z5, Z15
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z16, K4, Z15
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z17, Z3, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        64(R8), Z3, Z14
-	VMOVDQU32       8(R8), Z16
-	VPERMT2B        72(R8), Z4, Z16
+	VMOVDQU32       72(R8), Z17
+	VPERMT2B        Z17, Z4, Z14
+	VPXORD          Z2, Z15, Z15
 	VPXORD          Z2, Z14, Z14
-	VPXORD          Z2, Z16, Z16
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z6, Z14, Z17
-	VPDPBUSD        Z7, Z16, Z17
+	VPDPBUSD        Z6, Z15, Z17
+	VPDPBUSD        Z7, Z14, Z17
 	VPSLLD          $0x08, Z17, Z17
-	VPDPBUSD        Z8, Z14, Z17
-	VPDPBUSD        Z9, Z16, Z17
+	VPDPBUSD        Z8, Z15, Z17
+	VPDPBUSD        Z9, Z14, Z17
 	PREFETCHT0      (R12)(AX*1)
 	PREFETCHT0      64(R12)(AX*1)
 	VMOVDQU32       (R8)(AX*1), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        64(R8)(AX*1), Z5, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       64(R8)(AX*1), Z18
+	VPERMT2B        Z18, Z5, Z15
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z16, K4, Z15
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z18, Z3, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        64(R8)(AX*1), Z3, Z14
-	VMOVDQU32       8(R8)(AX*1), Z16
-	VPERMT2B        72(R8)(AX*1), Z4, Z16
+	VMOVDQU32       72(R8)(AX*1), Z18
+	VPERMT2B        Z18, Z4, Z14
+	VPXORD          Z2, Z15, Z15
 	VPXORD          Z2, Z14, Z14
-	VPXORD          Z2, Z16, Z16
 	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z6, Z14, Z18
-	VPDPBUSD        Z7, Z16, Z18
+	VPDPBUSD        Z6, Z15, Z18
+	VPDPBUSD        Z7, Z14, Z18
 	VPSLLD          $0x08, Z18, Z18
-	VPDPBUSD        Z8, Z14, Z18
-	VPDPBUSD        Z9, Z16, Z18
+	VPDPBUSD        Z8, Z15, Z18
+	VPDPBUSD        Z9, Z14, Z18
 	PREFETCHT0      (R12)(AX*2)
 	PREFETCHT0      64(R12)(AX*2)
 	VMOVDQU32       (R8)(AX*2), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        64(R8)(AX*2), Z5, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       64(R8)(AX*2), Z19
+	VPERMT2B        Z19, Z5, Z15
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z16, K4, Z15
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z19, Z3, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        64(R8)(AX*2), Z3, Z14
-	VMOVDQU32       8(R8)(AX*2), Z16
-	VPERMT2B        72(R8)(AX*2), Z4, Z16
+	VMOVDQU32       72(R8)(AX*2), Z19
+	VPERMT2B        Z19, Z4, Z14
+	VPXORD          Z2, Z15, Z15
 	VPXORD          Z2, Z14, Z14
-	VPXORD          Z2, Z16, Z16
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z6, Z14, Z19
-	VPDPBUSD        Z7, Z16, Z19
+	VPDPBUSD        Z6, Z15, Z19
+	VPDPBUSD        Z7, Z14, Z19
 	VPSLLD          $0x08, Z19, Z19
-	VPDPBUSD        Z8, Z14, Z19
-	VPDPBUSD        Z9, Z16, Z19
+	VPDPBUSD        Z8, Z15, Z19
+	VPDPBUSD        Z9, Z14, Z19
 	PREFETCHT0      (R12)(CX*1)
 	PREFETCHT0      64(R12)(CX*1)
 	VMOVDQU32       (R8)(CX*1), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        64(R8)(CX*1), Z5, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       64(R8)(CX*1), Z20
+	VPERMT2B        Z20, Z5, Z15
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z16, K4, Z15
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z20, Z3, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        64(R8)(CX*1), Z3, Z14
-	VMOVDQU32       8(R8)(CX*1), Z16
-	VPERMT2B        72(R8)(CX*1), Z4, Z16
+	VMOVDQU32       72(R8)(CX*1), Z20
+	VPERMT2B        Z20, Z4, Z14
+	VPXORD          Z2, Z15, Z15
 	VPXORD          Z2, Z14, Z14
-	VPXORD          Z2, Z16, Z16
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z6, Z14, Z20
-	VPDPBUSD        Z7, Z16, Z20
+	VPDPBUSD        Z6, Z15, Z20
+	VPDPBUSD        Z7, Z14, Z20
 	VPSLLD          $0x08, Z20, Z20
-	VPDPBUSD        Z8, Z14, Z20
-	VPDPBUSD        Z9, Z16, Z20
+	VPDPBUSD        Z8, Z15, Z20
+	VPDPBUSD        Z9, Z14, Z20
 	VPUNPCKLDQ      Z18, Z17, Z6
 	VPUNPCKHDQ      Z18, Z17, Z7
 	VPADDD          Z7, Z6, Z6
@@ -53197,15 +53677,15 @@ within:
 	VPUNPCKLQDQ     Z7, Z6, Z6
 	VPADDD          Z8, Z6, Z6
 	VSHUFI32X4      $0x44, Z11, Z10, Z7
-	VSHUFI32X4      $0x44, Z6, Z13, Z8
+	VSHUFI32X4      $0x44, Z6, Z12, Z8
 	VSHUFI32X4      $0xee, Z11, Z10, Z9
-	VSHUFI32X4      $0xee, Z6, Z13, Z10
+	VSHUFI32X4      $0xee, Z6, Z12, Z10
 	VSHUFI32X4      $0x88, Z8, Z7, Z6
 	VSHUFI32X4      $0xdd, Z8, Z7, Z7
 	VSHUFI32X4      $0x88, Z10, Z9, Z8
 	VSHUFI32X4      $0xdd, Z10, Z9, Z9
 	VMOVDQU32       quarter0<>+0(SB), Z10
-	VPERMI2Q        Z15, Z12, Z10
+	VPERMI2Q        Z16, Z13, Z10
 	VCVTPH2PS       Y10, Z10
 	VPADDD.BCST     36(R13), Z6, Z6
 	VCVTDQ2PS       Z6, Z6
@@ -53213,7 +53693,7 @@ within:
 	VMULPS          Z10, Z11, Z11
 	VFMADD231PS     Z11, Z6, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z6
-	VPERMI2Q        Z15, Z12, Z6
+	VPERMI2Q        Z16, Z13, Z6
 	VCVTPH2PS       Y6, Z6
 	VPADDD.BCST     108(R13), Z7, Z7
 	VCVTDQ2PS       Z7, Z7
@@ -53221,7 +53701,7 @@ within:
 	VMULPS          Z6, Z10, Z10
 	VFMADD231PS     Z10, Z7, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z6
-	VPERMI2Q        Z15, Z12, Z6
+	VPERMI2Q        Z16, Z13, Z6
 	VCVTPH2PS       Y6, Z6
 	VPADDD.BCST     180(R13), Z8, Z8
 	VCVTDQ2PS       Z8, Z8
@@ -53229,7 +53709,7 @@ within:
 	VMULPS          Z6, Z7, Z7
 	VFMADD231PS     Z7, Z8, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z6
-	VPERMI2Q        Z15, Z12, Z6
+	VPERMI2Q        Z16, Z13, Z6
 	VCVTPH2PS       Y6, Z6
 	VPADDD.BCST     252(R13), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
@@ -53237,19 +53717,19 @@ within:
 	VMULPS          Z6, Z7, Z7
 	VFMADD231PS     Z7, Z9, Z1
 	VBROADCASTI32X4 288(R13), Z6
-	VBROADCASTI32X4 360(R13), K1, Z6
+	VBROADCASTI32X4 376(R13), K1, Z6
 	VBROADCASTI32X4 432(R13), K2, Z6
 	VBROADCASTI32X4 504(R13), K3, Z6
 	VBROADCASTI32X4 304(R13), Z7
-	VBROADCASTI32X4 376(R13), K1, Z7
+	VBROADCASTI32X4 360(R13), K1, Z7
 	VBROADCASTI32X4 448(R13), K2, Z7
 	VBROADCASTI32X4 520(R13), K3, Z7
 	VBROADCASTI32X4 328(R13), Z8
-	VBROADCASTI32X4 400(R13), K1, Z8
+	VBROADCASTI32X4 416(R13), K1, Z8
 	VBROADCASTI32X4 472(R13), K2, Z8
 	VBROADCASTI32X4 544(R13), K3, Z8
 	VBROADCASTI32X4 344(R13), Z9
-	VBROADCASTI32X4 416(R13), K1, Z9
+	VBROADCASTI32X4 400(R13), K1, Z9
 	VBROADCASTI32X4 488(R13), K2, Z9
 	VBROADCASTI32X4 560(R13), K3, Z9
 	PREFETCHT0      128(R9)
@@ -53257,350 +53737,382 @@ within:
 	PREFETCHT0      256(R9)
 	VMOVDQU32       136(BX), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        200(BX), Z5, Z11
-	VMOVDQA64       Z0, Z12
+	VMOVDQU32       200(BX), Z12
+	VPERMT2B        Z12, Z5, Z11
+	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        Z12, Z3, Z11
 	VMOVDQA64       Z10, Z10
-	VPERMT2B        200(BX), Z3, Z10
-	VMOVDQU32       144(BX), Z11
-	VPERMT2B        208(BX), Z4, Z11
-	VPXORD          Z2, Z10, Z10
+	VMOVDQU32       208(BX), Z12
+	VPERMT2B        Z12, Z4, Z10
 	VPXORD          Z2, Z11, Z11
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z6, Z10, Z13
-	VPDPBUSD        Z7, Z11, Z13
-	VPSLLD          $0x08, Z13, Z13
-	VPDPBUSD        Z8, Z10, Z13
-	VPDPBUSD        Z9, Z11, Z13
+	VPXORD          Z2, Z10, Z10
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z6, Z11, Z12
+	VPDPBUSD        Z7, Z10, Z12
+	VPSLLD          $0x08, Z12, Z12
+	VPDPBUSD        Z8, Z11, Z12
+	VPDPBUSD        Z9, Z10, Z12
 	PREFETCHT0      128(R9)(AX*1)
 	PREFETCHT0      192(R9)(AX*1)
 	PREFETCHT0      256(R9)(AX*1)
 	VMOVDQU32       136(BX)(AX*1), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        200(BX)(AX*1), Z5, Z11
+	VMOVDQU32       200(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z5, Z11
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        Z14, Z3, Z11
 	VMOVDQA64       Z10, Z10
-	VPERMT2B        200(BX)(AX*1), Z3, Z10
-	VMOVDQU32       144(BX)(AX*1), Z11
-	VPERMT2B        208(BX)(AX*1), Z4, Z11
-	VPXORD          Z2, Z10, Z10
+	VMOVDQU32       208(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z4, Z10
 	VPXORD          Z2, Z11, Z11
+	VPXORD          Z2, Z10, Z10
 	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z6, Z10, Z14
-	VPDPBUSD        Z7, Z11, Z14
+	VPDPBUSD        Z6, Z11, Z14
+	VPDPBUSD        Z7, Z10, Z14
 	VPSLLD          $0x08, Z14, Z14
-	VPDPBUSD        Z8, Z10, Z14
-	VPDPBUSD        Z9, Z11, Z14
+	VPDPBUSD        Z8, Z11, Z14
+	VPDPBUSD        Z9, Z10, Z14
 	PREFETCHT0      128(R9)(AX*2)
 	PREFETCHT0      192(R9)(AX*2)
 	PREFETCHT0      256(R9)(AX*2)
 	VMOVDQU32       136(BX)(AX*2), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        200(BX)(AX*2), Z5, Z11
+	VMOVDQU32       200(BX)(AX*2), Z15
+	VPERMT2B        Z15, Z5, Z11
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        Z15, Z3, Z11
 	VMOVDQA64       Z10, Z10
-	VPERMT2B        200(BX)(AX*2), Z3, Z10
-	VMOVDQU32       144(BX)(AX*2), Z11
-	VPERMT2B        208(BX)(AX*2), Z4, Z11
-	VPXORD          Z2, Z10, Z10
+	VMOVDQU32       208(BX)(AX*2), Z15
+	VPERMT2B        Z15, Z4, Z10
 	VPXORD          Z2, Z11, Z11
+	VPXORD          Z2, Z10, Z10
 	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z6, Z10, Z15
-	VPDPBUSD        Z7, Z11, Z15
+	VPDPBUSD        Z6, Z11, Z15
+	VPDPBUSD        Z7, Z10, Z15
 	VPSLLD          $0x08, Z15, Z15
-	VPDPBUSD        Z8, Z10, Z15
-	VPDPBUSD        Z9, Z11, Z15
+	VPDPBUSD        Z8, Z11, Z15
+	VPDPBUSD        Z9, Z10, Z15
 	PREFETCHT0      128(R9)(CX*1)
 	PREFETCHT0      192(R9)(CX*1)
 	PREFETCHT0      256(R9)(CX*1)
 	VMOVDQU32       136(BX)(CX*1), Z10
 	VMOVDQA64       Z10, Z11
-	VPERMT2B        200(BX)(CX*1), Z5, Z11
+	VMOVDQU32       200(BX)(CX*1), Z16
+	VPERMT2B        Z16, Z5, Z11
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z11, K4, Z12
+	VMOVDQU8        Z11, K4, Z13
+	VMOVDQA64       Z10, Z11
+	VPERMT2B        Z16, Z3, Z11
 	VMOVDQA64       Z10, Z10
-	VPERMT2B        200(BX)(CX*1), Z3, Z10
-	VMOVDQU32       144(BX)(CX*1), Z11
-	VPERMT2B        208(BX)(CX*1), Z4, Z11
-	VPXORD          Z2, Z10, Z10
+	VMOVDQU32       208(BX)(CX*1), Z16
+	VPERMT2B        Z16, Z4, Z10
 	VPXORD          Z2, Z11, Z11
+	VPXORD          Z2, Z10, Z10
 	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z6, Z10, Z16
-	VPDPBUSD        Z7, Z11, Z16
+	VPDPBUSD        Z6, Z11, Z16
+	VPDPBUSD        Z7, Z10, Z16
 	VPSLLD          $0x08, Z16, Z16
-	VPDPBUSD        Z8, Z10, Z16
-	VPDPBUSD        Z9, Z11, Z16
-	VPUNPCKLDQ      Z14, Z13, Z10
-	VPUNPCKHDQ      Z14, Z13, Z11
+	VPDPBUSD        Z8, Z11, Z16
+	VPDPBUSD        Z9, Z10, Z16
+	VPUNPCKLDQ      Z14, Z12, Z10
+	VPUNPCKHDQ      Z14, Z12, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKLDQ      Z16, Z15, Z11
-	VPUNPCKHDQ      Z16, Z15, Z13
-	VPADDD          Z13, Z11, Z11
-	VPUNPCKHQDQ     Z11, Z10, Z13
+	VPUNPCKHDQ      Z16, Z15, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z12
 	VPUNPCKLQDQ     Z11, Z10, Z10
-	VPADDD          Z13, Z10, Z10
+	VPADDD          Z12, Z10, Z10
 	PREFETCHT0      128(R10)
 	PREFETCHT0      192(R10)
 	PREFETCHT0      256(R10)
 	VMOVDQU32       136(SI), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        200(SI), Z5, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       200(SI), Z14
+	VPERMT2B        Z14, Z5, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z13, K4, Z12
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z14, Z3, Z12
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        200(SI), Z3, Z11
-	VMOVDQU32       144(SI), Z13
-	VPERMT2B        208(SI), Z4, Z13
+	VMOVDQU32       208(SI), Z14
+	VPERMT2B        Z14, Z4, Z11
+	VPXORD          Z2, Z12, Z12
 	VPXORD          Z2, Z11, Z11
-	VPXORD          Z2, Z13, Z13
 	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z6, Z11, Z14
-	VPDPBUSD        Z7, Z13, Z14
+	VPDPBUSD        Z6, Z12, Z14
+	VPDPBUSD        Z7, Z11, Z14
 	VPSLLD          $0x08, Z14, Z14
-	VPDPBUSD        Z8, Z11, Z14
-	VPDPBUSD        Z9, Z13, Z14
+	VPDPBUSD        Z8, Z12, Z14
+	VPDPBUSD        Z9, Z11, Z14
 	PREFETCHT0      128(R10)(AX*1)
 	PREFETCHT0      192(R10)(AX*1)
 	PREFETCHT0      256(R10)(AX*1)
 	VMOVDQU32       136(SI)(AX*1), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        200(SI)(AX*1), Z5, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       200(SI)(AX*1), Z15
+	VPERMT2B        Z15, Z5, Z12
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z12
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z15, Z3, Z12
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        200(SI)(AX*1), Z3, Z11
-	VMOVDQU32       144(SI)(AX*1), Z13
-	VPERMT2B        208(SI)(AX*1), Z4, Z13
+	VMOVDQU32       208(SI)(AX*1), Z15
+	VPERMT2B        Z15, Z4, Z11
+	VPXORD          Z2, Z12, Z12
 	VPXORD          Z2, Z11, Z11
-	VPXORD          Z2, Z13, Z13
 	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z6, Z11, Z15
-	VPDPBUSD        Z7, Z13, Z15
+	VPDPBUSD        Z6, Z12, Z15
+	VPDPBUSD        Z7, Z11, Z15
 	VPSLLD          $0x08, Z15, Z15
-	VPDPBUSD        Z8, Z11, Z15
-	VPDPBUSD        Z9, Z13, Z15
+	VPDPBUSD        Z8, Z12, Z15
+	VPDPBUSD        Z9, Z11, Z15
 	PREFETCHT0      128(R10)(AX*2)
 	PREFETCHT0      192(R10)(AX*2)
 	PREFETCHT0      256(R10)(AX*2)
 	VMOVDQU32       136(SI)(AX*2), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        200(SI)(AX*2), Z5, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       200(SI)(AX*2), Z16
+	VPERMT2B        Z16, Z5, Z12
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z13, K4, Z12
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z16, Z3, Z12
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        200(SI)(AX*2), Z3, Z11
-	VMOVDQU32       144(SI)(AX*2), Z13
-	VPERMT2B        208(SI)(AX*2), Z4, Z13
+	VMOVDQU32       208(SI)(AX*2), Z16
+	VPERMT2B        Z16, Z4, Z11
+	VPXORD          Z2, Z12, Z12
 	VPXORD          Z2, Z11, Z11
-	VPXORD          Z2, Z13, Z13
 	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z6, Z11, Z16
-	VPDPBUSD        Z7, Z13, Z16
+	VPDPBUSD        Z6, Z12, Z16
+	VPDPBUSD        Z7, Z11, Z16
 	VPSLLD          $0x08, Z16, Z16
-	VPDPBUSD        Z8, Z11, Z16
-	VPDPBUSD        Z9, Z13, Z16
+	VPDPBUSD        Z8, Z12, Z16
+	VPDPBUSD        Z9, Z11, Z16
 	PREFETCHT0      128(R10)(CX*1)
 	PREFETCHT0      192(R10)(CX*1)
 	PREFETCHT0      256(R10)(CX*1)
 	VMOVDQU32       136(SI)(CX*1), Z11
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        200(SI)(CX*1), Z5, Z13
+	VMOVDQA64       Z11, Z12
+	VMOVDQU32       200(SI)(CX*1), Z17
+	VPERMT2B        Z17, Z5, Z12
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z13, K4, Z12
+	VMOVDQU8        Z12, K4, Z13
+	VMOVDQA64       Z11, Z12
+	VPERMT2B        Z17, Z3, Z12
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        200(SI)(CX*1), Z3, Z11
-	VMOVDQU32       144(SI)(CX*1), Z13
-	VPERMT2B        208(SI)(CX*1), Z4, Z13
+	VMOVDQU32       208(SI)(CX*1), Z17
+	VPERMT2B        Z17, Z4, Z11
+	VPXORD          Z2, Z12, Z12
 	VPXORD          Z2, Z11, Z11
-	VPXORD          Z2, Z13, Z13
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z6, Z11, Z17
-	VPDPBUSD        Z7, Z13, Z17
+	VPDPBUSD        Z6, Z12, Z17
+	VPDPBUSD        Z7, Z11, Z17
 	VPSLLD          $0x08, Z17, Z17
-	VPDPBUSD        Z8, Z11, Z17
-	VPDPBUSD        Z9, Z13, Z17
+	VPDPBUSD        Z8, Z12, Z17
+	VPDPBUSD        Z9, Z11, Z17
 	VPUNPCKLDQ      Z15, Z14, Z11
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z11, Z11
-	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z15, Z14, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLDQ      Z17, Z16, Z12
 	VPUNPCKHDQ      Z17, Z16, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z11, Z14
-	VPUNPCKLQDQ     Z13, Z11, Z11
+	VPADDD          Z14, Z12, Z12
+	VPUNPCKHQDQ     Z12, Z11, Z14
+	VPUNPCKLQDQ     Z12, Z11, Z11
 	VPADDD          Z14, Z11, Z11
 	PREFETCHT0      128(R11)
 	PREFETCHT0      192(R11)
 	PREFETCHT0      256(R11)
-	VMOVDQU32       136(DI), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        200(DI), Z5, Z14
-	VMOVDQA64       Z0, Z15
+	VMOVDQU32       136(DI), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       200(DI), Z15
+	VPERMT2B        Z15, Z5, Z14
+	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z14, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        200(DI), Z3, Z13
-	VMOVDQU32       144(DI), Z14
-	VPERMT2B        208(DI), Z4, Z14
-	VPXORD          Z2, Z13, Z13
+	VMOVDQU8        Z14, K4, Z16
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z15, Z3, Z14
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       208(DI), Z15
+	VPERMT2B        Z15, Z4, Z12
 	VPXORD          Z2, Z14, Z14
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z6, Z13, Z16
-	VPDPBUSD        Z7, Z14, Z16
-	VPSLLD          $0x08, Z16, Z16
-	VPDPBUSD        Z8, Z13, Z16
-	VPDPBUSD        Z9, Z14, Z16
+	VPXORD          Z2, Z12, Z12
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z6, Z14, Z15
+	VPDPBUSD        Z7, Z12, Z15
+	VPSLLD          $0x08, Z15, Z15
+	VPDPBUSD        Z8, Z14, Z15
+	VPDPBUSD        Z9, Z12, Z15
 	PREFETCHT0      128(R11)(AX*1)
 	PREFETCHT0      192(R11)(AX*1)
 	PREFETCHT0      256(R11)(AX*1)
-	VMOVDQU32       136(DI)(AX*1), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        200(DI)(AX*1), Z5, Z14
+	VMOVDQU32       136(DI)(AX*1), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       200(DI)(AX*1), Z17
+	VPERMT2B        Z17, Z5, Z14
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z14, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        200(DI)(AX*1), Z3, Z13
-	VMOVDQU32       144(DI)(AX*1), Z14
-	VPERMT2B        208(DI)(AX*1), Z4, Z14
-	VPXORD          Z2, Z13, Z13
+	VMOVDQU8        Z14, K4, Z16
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z17, Z3, Z14
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       208(DI)(AX*1), Z17
+	VPERMT2B        Z17, Z4, Z12
 	VPXORD          Z2, Z14, Z14
+	VPXORD          Z2, Z12, Z12
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z6, Z13, Z17
-	VPDPBUSD        Z7, Z14, Z17
+	VPDPBUSD        Z6, Z14, Z17
+	VPDPBUSD        Z7, Z12, Z17
 	VPSLLD          $0x08, Z17, Z17
-	VPDPBUSD        Z8, Z13, Z17
-	VPDPBUSD        Z9, Z14, Z17
+	VPDPBUSD        Z8, Z14, Z17
+	VPDPBUSD        Z9, Z12, Z17
 	PREFETCHT0      128(R11)(AX*2)
 	PREFETCHT0      192(R11)(AX*2)
 	PREFETCHT0      256(R11)(AX*2)
-	VMOVDQU32       136(DI)(AX*2), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        200(DI)(AX*2), Z5, Z14
+	VMOVDQU32       136(DI)(AX*2), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       200(DI)(AX*2), Z18
+	VPERMT2B        Z18, Z5, Z14
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z14, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        200(DI)(AX*2), Z3, Z13
-	VMOVDQU32       144(DI)(AX*2), Z14
-	VPERMT2B        208(DI)(AX*2), Z4, Z14
-	VPXORD          Z2, Z13, Z13
+	VMOVDQU8        Z14, K4, Z16
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z18, Z3, Z14
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       208(DI)(AX*2), Z18
+	VPERMT2B        Z18, Z4, Z12
 	VPXORD          Z2, Z14, Z14
+	VPXORD          Z2, Z12, Z12
 	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z6, Z13, Z18
-	VPDPBUSD        Z7, Z14, Z18
+	VPDPBUSD        Z6, Z14, Z18
+	VPDPBUSD        Z7, Z12, Z18
 	VPSLLD          $0x08, Z18, Z18
-	VPDPBUSD        Z8, Z13, Z18
-	VPDPBUSD        Z9, Z14, Z18
+	VPDPBUSD        Z8, Z14, Z18
+	VPDPBUSD        Z9, Z12, Z18
 	PREFETCHT0      128(R11)(CX*1)
 	PREFETCHT0      192(R11)(CX*1)
 	PREFETCHT0      256(R11)(CX*1)
-	VMOVDQU32       136(DI)(CX*1), Z13
-	VMOVDQA64       Z13, Z14
-	VPERMT2B        200(DI)(CX*1), Z5, Z14
+	VMOVDQU32       136(DI)(CX*1), Z12
+	VMOVDQA64       Z12, Z14
+	VMOVDQU32       200(DI)(CX*1), Z19
+	VPERMT2B        Z19, Z5, Z14
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z14, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        200(DI)(CX*1), Z3, Z13
-	VMOVDQU32       144(DI)(CX*1), Z14
-	VPERMT2B        208(DI)(CX*1), Z4, Z14
-	VPXORD          Z2, Z13, Z13
+	VMOVDQU8        Z14, K4, Z16
+	VMOVDQA64       Z12, Z14
+	VPERMT2B        Z19, Z3, Z14
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       208(DI)(CX*1), Z19
+	VPERMT2B        Z19, Z4, Z12
 	VPXORD          Z2, Z14, Z14
+	VPXORD          Z2, Z12, Z12
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z6, Z13, Z19
-	VPDPBUSD        Z7, Z14, Z19
+	VPDPBUSD        Z6, Z14, Z19
+	VPDPBUSD        Z7, Z12, Z19
 	VPSLLD          $0x08, Z19, Z19
-	VPDPBUSD        Z8, Z13, Z19
-	VPDPBUSD        Z9, Z14, Z19
-	VPUNPCKLDQ      Z17, Z16, Z13
-	VPUNPCKHDQ      Z17, Z16, Z14
-	VPADDD          Z14, Z13, Z13
+	VPDPBUSD        Z8, Z14, Z19
+	VPDPBUSD        Z9, Z12, Z19
+	VPUNPCKLDQ      Z17, Z15, Z12
+	VPUNPCKHDQ      Z17, Z15, Z14
+	VPADDD          Z14, Z12, Z12
 	VPUNPCKLDQ      Z19, Z18, Z14
-	VPUNPCKHDQ      Z19, Z18, Z16
-	VPADDD          Z16, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z16
-	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z16, Z13, Z13
+	VPUNPCKHDQ      Z19, Z18, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z12, Z15
+	VPUNPCKLQDQ     Z14, Z12, Z12
+	VPADDD          Z15, Z12, Z12
 	PREFETCHT0      128(R12)
 	PREFETCHT0      192(R12)
 	PREFETCHT0      256(R12)
 	VMOVDQU32       136(R8), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        200(R8), Z5, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       200(R8), Z17
+	VPERMT2B        Z17, Z5, Z15
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z16, K4, Z15
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z17, Z3, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        200(R8), Z3, Z14
-	VMOVDQU32       144(R8), Z16
-	VPERMT2B        208(R8), Z4, Z16
+	VMOVDQU32       208(R8), Z17
+	VPERMT2B        Z17, Z4, Z14
+	VPXORD          Z2, Z15, Z15
 	VPXORD          Z2, Z14, Z14
-	VPXORD          Z2, Z16, Z16
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z6, Z14, Z17
-	VPDPBUSD        Z7, Z16, Z17
+	VPDPBUSD        Z6, Z15, Z17
+	VPDPBUSD        Z7, Z14, Z17
 	VPSLLD          $0x08, Z17, Z17
-	VPDPBUSD        Z8, Z14, Z17
-	VPDPBUSD        Z9, Z16, Z17
+	VPDPBUSD        Z8, Z15, Z17
+	VPDPBUSD        Z9, Z14, Z17
 	PREFETCHT0      128(R12)(AX*1)
 	PREFETCHT0      192(R12)(AX*1)
 	PREFETCHT0      256(R12)(AX*1)
 	VMOVDQU32       136(R8)(AX*1), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        200(R8)(AX*1), Z5, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       200(R8)(AX*1), Z18
+	VPERMT2B        Z18, Z5, Z15
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z16, K4, Z15
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z18, Z3, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        200(R8)(AX*1), Z3, Z14
-	VMOVDQU32       144(R8)(AX*1), Z16
-	VPERMT2B        208(R8)(AX*1), Z4, Z16
+	VMOVDQU32       208(R8)(AX*1), Z18
+	VPERMT2B        Z18, Z4, Z14
+	VPXORD          Z2, Z15, Z15
 	VPXORD          Z2, Z14, Z14
-	VPXORD          Z2, Z16, Z16
 	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z6, Z14, Z18
-	VPDPBUSD        Z7, Z16, Z18
+	VPDPBUSD        Z6, Z15, Z18
+	VPDPBUSD        Z7, Z14, Z18
 	VPSLLD          $0x08, Z18, Z18
-	VPDPBUSD        Z8, Z14, Z18
-	VPDPBUSD        Z9, Z16, Z18
+	VPDPBUSD        Z8, Z15, Z18
+	VPDPBUSD        Z9, Z14, Z18
 	PREFETCHT0      128(R12)(AX*2)
 	PREFETCHT0      192(R12)(AX*2)
 	PREFETCHT0      256(R12)(AX*2)
 	VMOVDQU32       136(R8)(AX*2), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        200(R8)(AX*2), Z5, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       200(R8)(AX*2), Z19
+	VPERMT2B        Z19, Z5, Z15
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z16, K4, Z15
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z19, Z3, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        200(R8)(AX*2), Z3, Z14
-	VMOVDQU32       144(R8)(AX*2), Z16
-	VPERMT2B        208(R8)(AX*2), Z4, Z16
+	VMOVDQU32       208(R8)(AX*2), Z19
+	VPERMT2B        Z19, Z4, Z14
+	VPXORD          Z2, Z15, Z15
 	VPXORD          Z2, Z14, Z14
-	VPXORD          Z2, Z16, Z16
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z6, Z14, Z19
-	VPDPBUSD        Z7, Z16, Z19
+	VPDPBUSD        Z6, Z15, Z19
+	VPDPBUSD        Z7, Z14, Z19
 	VPSLLD          $0x08, Z19, Z19
-	VPDPBUSD        Z8, Z14, Z19
-	VPDPBUSD        Z9, Z16, Z19
+	VPDPBUSD        Z8, Z15, Z19
+	VPDPBUSD        Z9, Z14, Z19
 	PREFETCHT0      128(R12)(CX*1)
 	PREFETCHT0      192(R12)(CX*1)
 	PREFETCHT0      256(R12)(CX*1)
 	VMOVDQU32       136(R8)(CX*1), Z14
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        200(R8)(CX*1), Z5, Z16
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       200(R8)(CX*1), Z20
+	VPERMT2B        Z20, Z5, Z15
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z16, K4, Z15
+	VMOVDQU8        Z15, K4, Z16
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z20, Z3, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        200(R8)(CX*1), Z3, Z14
-	VMOVDQU32       144(R8)(CX*1), Z16
-	VPERMT2B        208(R8)(CX*1), Z4, Z16
+	VMOVDQU32       208(R8)(CX*1), Z20
+	VPERMT2B        Z20, Z4, Z14
+	VPXORD          Z2, Z15, Z15
 	VPXORD          Z2, Z14, Z14
-	VPXORD          Z2, Z16, Z16
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z6, Z14, Z20
-	VPDPBUSD        Z7, Z16, Z20
+	VPDPBUSD        Z6, Z15, Z20
+	VPDPBUSD        Z7, Z14, Z20
 	VPSLLD          $0x08, Z20, Z20
-	VPDPBUSD        Z8, Z14, Z20
-	VPDPBUSD        Z9, Z16, Z20
+	VPDPBUSD        Z8, Z15, Z20
+	VPDPBUSD        Z9, Z14, Z20
 	VPUNPCKLDQ      Z18, Z17, Z6
 	VPUNPCKHDQ      Z18, Z17, Z7
 	VPADDD          Z7, Z6, Z6
@@ -53611,15 +54123,15 @@ within:
 	VPUNPCKLQDQ     Z7, Z6, Z6
 	VPADDD          Z8, Z6, Z6
 	VSHUFI32X4      $0x44, Z11, Z10, Z7
-	VSHUFI32X4      $0x44, Z6, Z13, Z8
+	VSHUFI32X4      $0x44, Z6, Z12, Z8
 	VSHUFI32X4      $0xee, Z11, Z10, Z9
-	VSHUFI32X4      $0xee, Z6, Z13, Z10
+	VSHUFI32X4      $0xee, Z6, Z12, Z10
 	VSHUFI32X4      $0x88, Z8, Z7, Z6
 	VSHUFI32X4      $0xdd, Z8, Z7, Z7
 	VSHUFI32X4      $0x88, Z10, Z9, Z8
 	VSHUFI32X4      $0xdd, Z10, Z9, Z9
 	VMOVDQU32       quarter0<>+0(SB), Z10
-	VPERMI2Q        Z15, Z12, Z10
+	VPERMI2Q        Z16, Z13, Z10
 	VCVTPH2PS       Y10, Z10
 	VPADDD.BCST     324(R13), Z6, Z6
 	VCVTDQ2PS       Z6, Z6
@@ -53627,7 +54139,7 @@ within:
 	VMULPS          Z10, Z11, Z11
 	VFMADD231PS     Z11, Z6, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z6
-	VPERMI2Q        Z15, Z12, Z6
+	VPERMI2Q        Z16, Z13, Z6
 	VCVTPH2PS       Y6, Z6
 	VPADDD.BCST     396(R13), Z7, Z7
 	VCVTDQ2PS       Z7, Z7
@@ -53635,7 +54147,7 @@ within:
 	VMULPS          Z6, Z10, Z10
 	VFMADD231PS     Z10, Z7, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z6
-	VPERMI2Q        Z15, Z12, Z6
+	VPERMI2Q        Z16, Z13, Z6
 	VCVTPH2PS       Y6, Z6
 	VPADDD.BCST     468(R13), Z8, Z8
 	VCVTDQ2PS       Z8, Z8
@@ -53643,7 +54155,7 @@ within:
 	VMULPS          Z6, Z7, Z7
 	VFMADD231PS     Z7, Z8, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z6
-	VPERMI2Q        Z15, Z12, Z6
+	VPERMI2Q        Z16, Z13, Z6
 	VCVTPH2PS       Y6, Z6
 	VPADDD.BCST     540(R13), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
@@ -53682,22 +54194,22 @@ DATA codes34_2_0<>+12(SB)/1, $0x0e
 DATA codes34_2_0<>+13(SB)/1, $0x0f
 DATA codes34_2_0<>+14(SB)/1, $0x10
 DATA codes34_2_0<>+15(SB)/1, $0x11
-DATA codes34_2_0<>+16(SB)/1, $0x24
-DATA codes34_2_0<>+17(SB)/1, $0x25
-DATA codes34_2_0<>+18(SB)/1, $0x26
-DATA codes34_2_0<>+19(SB)/1, $0x27
-DATA codes34_2_0<>+20(SB)/1, $0x28
-DATA codes34_2_0<>+21(SB)/1, $0x29
-DATA codes34_2_0<>+22(SB)/1, $0x2a
-DATA codes34_2_0<>+23(SB)/1, $0x2b
-DATA codes34_2_0<>+24(SB)/1, $0x2c
-DATA codes34_2_0<>+25(SB)/1, $0x2d
-DATA codes34_2_0<>+26(SB)/1, $0x2e
-DATA codes34_2_0<>+27(SB)/1, $0x2f
-DATA codes34_2_0<>+28(SB)/1, $0x30
-DATA codes34_2_0<>+29(SB)/1, $0x31
-DATA codes34_2_0<>+30(SB)/1, $0x32
-DATA codes34_2_0<>+31(SB)/1, $0x33
+DATA codes34_2_0<>+16(SB)/1, $0x34
+DATA codes34_2_0<>+17(SB)/1, $0x35
+DATA codes34_2_0<>+18(SB)/1, $0x36
+DATA codes34_2_0<>+19(SB)/1, $0x37
+DATA codes34_2_0<>+20(SB)/1, $0x38
+DATA codes34_2_0<>+21(SB)/1, $0x39
+DATA codes34_2_0<>+22(SB)/1, $0x3a
+DATA codes34_2_0<>+23(SB)/1, $0x3b
+DATA codes34_2_0<>+24(SB)/1, $0x3c
+DATA codes34_2_0<>+25(SB)/1, $0x3d
+DATA codes34_2_0<>+26(SB)/1, $0x3e
+DATA codes34_2_0<>+27(SB)/1, $0x3f
+DATA codes34_2_0<>+28(SB)/1, $0x40
+DATA codes34_2_0<>+29(SB)/1, $0x41
+DATA codes34_2_0<>+30(SB)/1, $0x42
+DATA codes34_2_0<>+31(SB)/1, $0x43
 DATA codes34_2_0<>+32(SB)/1, $0x46
 DATA codes34_2_0<>+33(SB)/1, $0x47
 DATA codes34_2_0<>+34(SB)/1, $0x48
@@ -53732,38 +54244,38 @@ DATA codes34_2_0<>+62(SB)/1, $0x76
 DATA codes34_2_0<>+63(SB)/1, $0x77
 GLOBL codes34_2_0<>(SB), RODATA|NOPTR, $64
 
-DATA codes34_2_1<>+0(SB)/1, $0x0a
-DATA codes34_2_1<>+1(SB)/1, $0x0b
-DATA codes34_2_1<>+2(SB)/1, $0x0c
-DATA codes34_2_1<>+3(SB)/1, $0x0d
-DATA codes34_2_1<>+4(SB)/1, $0x0e
-DATA codes34_2_1<>+5(SB)/1, $0x0f
-DATA codes34_2_1<>+6(SB)/1, $0x10
-DATA codes34_2_1<>+7(SB)/1, $0x11
-DATA codes34_2_1<>+8(SB)/1, $0x12
-DATA codes34_2_1<>+9(SB)/1, $0x13
-DATA codes34_2_1<>+10(SB)/1, $0x14
-DATA codes34_2_1<>+11(SB)/1, $0x15
-DATA codes34_2_1<>+12(SB)/1, $0x16
-DATA codes34_2_1<>+13(SB)/1, $0x17
-DATA codes34_2_1<>+14(SB)/1, $0x18
-DATA codes34_2_1<>+15(SB)/1, $0x19
-DATA codes34_2_1<>+16(SB)/1, $0x2c
-DATA codes34_2_1<>+17(SB)/1, $0x2d
-DATA codes34_2_1<>+18(SB)/1, $0x2e
-DATA codes34_2_1<>+19(SB)/1, $0x2f
-DATA codes34_2_1<>+20(SB)/1, $0x30
-DATA codes34_2_1<>+21(SB)/1, $0x31
-DATA codes34_2_1<>+22(SB)/1, $0x32
-DATA codes34_2_1<>+23(SB)/1, $0x33
-DATA codes34_2_1<>+24(SB)/1, $0x34
-DATA codes34_2_1<>+25(SB)/1, $0x35
-DATA codes34_2_1<>+26(SB)/1, $0x36
-DATA codes34_2_1<>+27(SB)/1, $0x37
-DATA codes34_2_1<>+28(SB)/1, $0x38
-DATA codes34_2_1<>+29(SB)/1, $0x39
-DATA codes34_2_1<>+30(SB)/1, $0x3a
-DATA codes34_2_1<>+31(SB)/1, $0x3b
+DATA codes34_2_1<>+0(SB)/1, $0x12
+DATA codes34_2_1<>+1(SB)/1, $0x13
+DATA codes34_2_1<>+2(SB)/1, $0x14
+DATA codes34_2_1<>+3(SB)/1, $0x15
+DATA codes34_2_1<>+4(SB)/1, $0x16
+DATA codes34_2_1<>+5(SB)/1, $0x17
+DATA codes34_2_1<>+6(SB)/1, $0x18
+DATA codes34_2_1<>+7(SB)/1, $0x19
+DATA codes34_2_1<>+8(SB)/1, $0x1a
+DATA codes34_2_1<>+9(SB)/1, $0x1b
+DATA codes34_2_1<>+10(SB)/1, $0x1c
+DATA codes34_2_1<>+11(SB)/1, $0x1d
+DATA codes34_2_1<>+12(SB)/1, $0x1e
+DATA codes34_2_1<>+13(SB)/1, $0x1f
+DATA codes34_2_1<>+14(SB)/1, $0x20
+DATA codes34_2_1<>+15(SB)/1, $0x21
+DATA codes34_2_1<>+16(SB)/1, $0x24
+DATA codes34_2_1<>+17(SB)/1, $0x25
+DATA codes34_2_1<>+18(SB)/1, $0x26
+DATA codes34_2_1<>+19(SB)/1, $0x27
+DATA codes34_2_1<>+20(SB)/1, $0x28
+DATA codes34_2_1<>+21(SB)/1, $0x29
+DATA codes34_2_1<>+22(SB)/1, $0x2a
+DATA codes34_2_1<>+23(SB)/1, $0x2b
+DATA codes34_2_1<>+24(SB)/1, $0x2c
+DATA codes34_2_1<>+25(SB)/1, $0x2d
+DATA codes34_2_1<>+26(SB)/1, $0x2e
+DATA codes34_2_1<>+27(SB)/1, $0x2f
+DATA codes34_2_1<>+28(SB)/1, $0x30
+DATA codes34_2_1<>+29(SB)/1, $0x31
+DATA codes34_2_1<>+30(SB)/1, $0x32
+DATA codes34_2_1<>+31(SB)/1, $0x33
 DATA codes34_2_1<>+32(SB)/1, $0x4e
 DATA codes34_2_1<>+33(SB)/1, $0x4f
 DATA codes34_2_1<>+34(SB)/1, $0x50
@@ -53932,265 +54444,281 @@ block:
 
 within:
 	VBROADCASTI32X4 (R13), Z7
-	VBROADCASTI32X4 72(R13), K1, Z7
+	VBROADCASTI32X4 88(R13), K1, Z7
 	VBROADCASTI32X4 144(R13), K2, Z7
 	VBROADCASTI32X4 216(R13), K3, Z7
 	VBROADCASTI32X4 (R14), Z8
-	VBROADCASTI32X4 72(R14), K1, Z8
+	VBROADCASTI32X4 88(R14), K1, Z8
 	VBROADCASTI32X4 144(R14), K2, Z8
 	VBROADCASTI32X4 216(R14), K3, Z8
 	VBROADCASTI32X4 16(R13), Z9
-	VBROADCASTI32X4 88(R13), K1, Z9
+	VBROADCASTI32X4 72(R13), K1, Z9
 	VBROADCASTI32X4 160(R13), K2, Z9
 	VBROADCASTI32X4 232(R13), K3, Z9
 	VBROADCASTI32X4 16(R14), Z10
-	VBROADCASTI32X4 88(R14), K1, Z10
+	VBROADCASTI32X4 72(R14), K1, Z10
 	VBROADCASTI32X4 160(R14), K2, Z10
 	VBROADCASTI32X4 232(R14), K3, Z10
 	VBROADCASTI32X4 40(R13), Z11
-	VBROADCASTI32X4 112(R13), K1, Z11
+	VBROADCASTI32X4 128(R13), K1, Z11
 	VBROADCASTI32X4 184(R13), K2, Z11
 	VBROADCASTI32X4 256(R13), K3, Z11
 	VBROADCASTI32X4 40(R14), Z12
-	VBROADCASTI32X4 112(R14), K1, Z12
+	VBROADCASTI32X4 128(R14), K1, Z12
 	VBROADCASTI32X4 184(R14), K2, Z12
 	VBROADCASTI32X4 256(R14), K3, Z12
 	VBROADCASTI32X4 56(R13), Z13
-	VBROADCASTI32X4 128(R13), K1, Z13
+	VBROADCASTI32X4 112(R13), K1, Z13
 	VBROADCASTI32X4 200(R13), K2, Z13
 	VBROADCASTI32X4 272(R13), K3, Z13
 	VBROADCASTI32X4 56(R14), Z14
-	VBROADCASTI32X4 128(R14), K1, Z14
+	VBROADCASTI32X4 112(R14), K1, Z14
 	VBROADCASTI32X4 200(R14), K2, Z14
 	VBROADCASTI32X4 272(R14), K3, Z14
 	PREFETCHT0      (R9)
 	PREFETCHT0      64(R9)
 	VMOVDQU32       (BX), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        64(BX), Z6, Z16
-	VMOVDQA64       Z0, Z17
+	VMOVDQU32       64(BX), Z17
+	VPERMT2B        Z17, Z6, Z16
+	VMOVDQA64       Z0, Z18
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z16, K4, Z17
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z17, Z4, Z16
 	VMOVDQA64       Z15, Z15
-	VPERMT2B        64(BX), Z4, Z15
-	VMOVDQU32       8(BX), Z16
-	VPERMT2B        72(BX), Z5, Z16
-	VPXORD          Z3, Z15, Z15
+	VMOVDQU32       72(BX), Z17
+	VPERMT2B        Z17, Z5, Z15
 	VPXORD          Z3, Z16, Z16
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z7, Z15, Z18
-	VPDPBUSD        Z9, Z16, Z18
-	VPSLLD          $0x08, Z18, Z18
-	VPDPBUSD        Z11, Z15, Z18
-	VPDPBUSD        Z13, Z16, Z18
+	VPXORD          Z3, Z15, Z15
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z7, Z16, Z17
+	VPDPBUSD        Z9, Z15, Z17
+	VPSLLD          $0x08, Z17, Z17
+	VPDPBUSD        Z11, Z16, Z17
+	VPDPBUSD        Z13, Z15, Z17
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z8, Z15, Z19
-	VPDPBUSD        Z10, Z16, Z19
+	VPDPBUSD        Z8, Z16, Z19
+	VPDPBUSD        Z10, Z15, Z19
 	VPSLLD          $0x08, Z19, Z19
-	VPDPBUSD        Z12, Z15, Z19
-	VPDPBUSD        Z14, Z16, Z19
+	VPDPBUSD        Z12, Z16, Z19
+	VPDPBUSD        Z14, Z15, Z19
 	PREFETCHT0      (R9)(AX*1)
 	PREFETCHT0      64(R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        64(BX)(AX*1), Z6, Z16
+	VMOVDQU32       64(BX)(AX*1), Z20
+	VPERMT2B        Z20, Z6, Z16
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z16, K4, Z17
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z20, Z4, Z16
 	VMOVDQA64       Z15, Z15
-	VPERMT2B        64(BX)(AX*1), Z4, Z15
-	VMOVDQU32       8(BX)(AX*1), Z16
-	VPERMT2B        72(BX)(AX*1), Z5, Z16
-	VPXORD          Z3, Z15, Z15
+	VMOVDQU32       72(BX)(AX*1), Z20
+	VPERMT2B        Z20, Z5, Z15
 	VPXORD          Z3, Z16, Z16
+	VPXORD          Z3, Z15, Z15
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z7, Z15, Z20
-	VPDPBUSD        Z9, Z16, Z20
+	VPDPBUSD        Z7, Z16, Z20
+	VPDPBUSD        Z9, Z15, Z20
 	VPSLLD          $0x08, Z20, Z20
-	VPDPBUSD        Z11, Z15, Z20
-	VPDPBUSD        Z13, Z16, Z20
+	VPDPBUSD        Z11, Z16, Z20
+	VPDPBUSD        Z13, Z15, Z20
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z8, Z15, Z21
-	VPDPBUSD        Z10, Z16, Z21
+	VPDPBUSD        Z8, Z16, Z21
+	VPDPBUSD        Z10, Z15, Z21
 	VPSLLD          $0x08, Z21, Z21
-	VPDPBUSD        Z12, Z15, Z21
-	VPDPBUSD        Z14, Z16, Z21
+	VPDPBUSD        Z12, Z16, Z21
+	VPDPBUSD        Z14, Z15, Z21
 	PREFETCHT0      (R9)(AX*2)
 	PREFETCHT0      64(R9)(AX*2)
 	VMOVDQU32       (BX)(AX*2), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        64(BX)(AX*2), Z6, Z16
+	VMOVDQU32       64(BX)(AX*2), Z22
+	VPERMT2B        Z22, Z6, Z16
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z16, K4, Z17
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z22, Z4, Z16
 	VMOVDQA64       Z15, Z15
-	VPERMT2B        64(BX)(AX*2), Z4, Z15
-	VMOVDQU32       8(BX)(AX*2), Z16
-	VPERMT2B        72(BX)(AX*2), Z5, Z16
-	VPXORD          Z3, Z15, Z15
+	VMOVDQU32       72(BX)(AX*2), Z22
+	VPERMT2B        Z22, Z5, Z15
 	VPXORD          Z3, Z16, Z16
+	VPXORD          Z3, Z15, Z15
 	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z7, Z15, Z22
-	VPDPBUSD        Z9, Z16, Z22
+	VPDPBUSD        Z7, Z16, Z22
+	VPDPBUSD        Z9, Z15, Z22
 	VPSLLD          $0x08, Z22, Z22
-	VPDPBUSD        Z11, Z15, Z22
-	VPDPBUSD        Z13, Z16, Z22
+	VPDPBUSD        Z11, Z16, Z22
+	VPDPBUSD        Z13, Z15, Z22
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z8, Z15, Z23
-	VPDPBUSD        Z10, Z16, Z23
+	VPDPBUSD        Z8, Z16, Z23
+	VPDPBUSD        Z10, Z15, Z23
 	VPSLLD          $0x08, Z23, Z23
-	VPDPBUSD        Z12, Z15, Z23
-	VPDPBUSD        Z14, Z16, Z23
+	VPDPBUSD        Z12, Z16, Z23
+	VPDPBUSD        Z14, Z15, Z23
 	PREFETCHT0      (R9)(CX*1)
 	PREFETCHT0      64(R9)(CX*1)
 	VMOVDQU32       (BX)(CX*1), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        64(BX)(CX*1), Z6, Z16
+	VMOVDQU32       64(BX)(CX*1), Z24
+	VPERMT2B        Z24, Z6, Z16
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z16, K4, Z17
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z24, Z4, Z16
 	VMOVDQA64       Z15, Z15
-	VPERMT2B        64(BX)(CX*1), Z4, Z15
-	VMOVDQU32       8(BX)(CX*1), Z16
-	VPERMT2B        72(BX)(CX*1), Z5, Z16
-	VPXORD          Z3, Z15, Z15
+	VMOVDQU32       72(BX)(CX*1), Z24
+	VPERMT2B        Z24, Z5, Z15
 	VPXORD          Z3, Z16, Z16
+	VPXORD          Z3, Z15, Z15
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z7, Z15, Z24
-	VPDPBUSD        Z9, Z16, Z24
+	VPDPBUSD        Z7, Z16, Z24
+	VPDPBUSD        Z9, Z15, Z24
 	VPSLLD          $0x08, Z24, Z24
-	VPDPBUSD        Z11, Z15, Z24
-	VPDPBUSD        Z13, Z16, Z24
+	VPDPBUSD        Z11, Z16, Z24
+	VPDPBUSD        Z13, Z15, Z24
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z8, Z15, Z25
-	VPDPBUSD        Z10, Z16, Z25
+	VPDPBUSD        Z8, Z16, Z25
+	VPDPBUSD        Z10, Z15, Z25
 	VPSLLD          $0x08, Z25, Z25
-	VPDPBUSD        Z12, Z15, Z25
-	VPDPBUSD        Z14, Z16, Z25
-	VPUNPCKLDQ      Z20, Z18, Z15
-	VPUNPCKHDQ      Z20, Z18, Z16
+	VPDPBUSD        Z12, Z16, Z25
+	VPDPBUSD        Z14, Z15, Z25
+	VPUNPCKLDQ      Z20, Z17, Z15
+	VPUNPCKHDQ      Z20, Z17, Z16
 	VPADDD          Z16, Z15, Z15
 	VPUNPCKLDQ      Z24, Z22, Z16
-	VPUNPCKHDQ      Z24, Z22, Z18
-	VPADDD          Z18, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z15, Z18
+	VPUNPCKHDQ      Z24, Z22, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
 	VPUNPCKLQDQ     Z16, Z15, Z15
-	VPADDD          Z18, Z15, Z15
+	VPADDD          Z17, Z15, Z15
 	VPUNPCKLDQ      Z21, Z19, Z16
-	VPUNPCKHDQ      Z21, Z19, Z18
-	VPADDD          Z18, Z16, Z16
-	VPUNPCKLDQ      Z25, Z23, Z18
+	VPUNPCKHDQ      Z21, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z25, Z23, Z17
 	VPUNPCKHDQ      Z25, Z23, Z19
-	VPADDD          Z19, Z18, Z18
-	VPUNPCKHQDQ     Z18, Z16, Z19
-	VPUNPCKLQDQ     Z18, Z16, Z16
+	VPADDD          Z19, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z19
+	VPUNPCKLQDQ     Z17, Z16, Z16
 	VPADDD          Z19, Z16, Z16
 	PREFETCHT0      (R10)
 	PREFETCHT0      64(R10)
-	VMOVDQU32       (SI), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        64(SI), Z6, Z19
+	VMOVDQU32       (SI), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       64(SI), Z20
+	VPERMT2B        Z20, Z6, Z19
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        64(SI), Z4, Z18
-	VMOVDQU32       8(SI), Z19
-	VPERMT2B        72(SI), Z5, Z19
-	VPXORD          Z3, Z18, Z18
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z20, Z4, Z19
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       72(SI), Z20
+	VPERMT2B        Z20, Z5, Z17
 	VPXORD          Z3, Z19, Z19
+	VPXORD          Z3, Z17, Z17
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z7, Z18, Z20
-	VPDPBUSD        Z9, Z19, Z20
+	VPDPBUSD        Z7, Z19, Z20
+	VPDPBUSD        Z9, Z17, Z20
 	VPSLLD          $0x08, Z20, Z20
-	VPDPBUSD        Z11, Z18, Z20
-	VPDPBUSD        Z13, Z19, Z20
+	VPDPBUSD        Z11, Z19, Z20
+	VPDPBUSD        Z13, Z17, Z20
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z8, Z18, Z21
-	VPDPBUSD        Z10, Z19, Z21
+	VPDPBUSD        Z8, Z19, Z21
+	VPDPBUSD        Z10, Z17, Z21
 	VPSLLD          $0x08, Z21, Z21
-	VPDPBUSD        Z12, Z18, Z21
-	VPDPBUSD        Z14, Z19, Z21
+	VPDPBUSD        Z12, Z19, Z21
+	VPDPBUSD        Z14, Z17, Z21
 	PREFETCHT0      (R10)(AX*1)
 	PREFETCHT0      64(R10)(AX*1)
-	VMOVDQU32       (SI)(AX*1), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        64(SI)(AX*1), Z6, Z19
+	VMOVDQU32       (SI)(AX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       64(SI)(AX*1), Z22
+	VPERMT2B        Z22, Z6, Z19
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        64(SI)(AX*1), Z4, Z18
-	VMOVDQU32       8(SI)(AX*1), Z19
-	VPERMT2B        72(SI)(AX*1), Z5, Z19
-	VPXORD          Z3, Z18, Z18
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z22, Z4, Z19
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       72(SI)(AX*1), Z22
+	VPERMT2B        Z22, Z5, Z17
 	VPXORD          Z3, Z19, Z19
+	VPXORD          Z3, Z17, Z17
 	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z7, Z18, Z22
-	VPDPBUSD        Z9, Z19, Z22
+	VPDPBUSD        Z7, Z19, Z22
+	VPDPBUSD        Z9, Z17, Z22
 	VPSLLD          $0x08, Z22, Z22
-	VPDPBUSD        Z11, Z18, Z22
-	VPDPBUSD        Z13, Z19, Z22
+	VPDPBUSD        Z11, Z19, Z22
+	VPDPBUSD        Z13, Z17, Z22
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z8, Z18, Z23
-	VPDPBUSD        Z10, Z19, Z23
+	VPDPBUSD        Z8, Z19, Z23
+	VPDPBUSD        Z10, Z17, Z23
 	VPSLLD          $0x08, Z23, Z23
-	VPDPBUSD        Z12, Z18, Z23
-	VPDPBUSD        Z14, Z19, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	VPDPBUSD        Z14, Z17, Z23
 	PREFETCHT0      (R10)(AX*2)
 	PREFETCHT0      64(R10)(AX*2)
-	VMOVDQU32       (SI)(AX*2), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        64(SI)(AX*2), Z6, Z19
+	VMOVDQU32       (SI)(AX*2), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       64(SI)(AX*2), Z24
+	VPERMT2B        Z24, Z6, Z19
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        64(SI)(AX*2), Z4, Z18
-	VMOVDQU32       8(SI)(AX*2), Z19
-	VPERMT2B        72(SI)(AX*2), Z5, Z19
-	VPXORD          Z3, Z18, Z18
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z24, Z4, Z19
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       72(SI)(AX*2), Z24
+	VPERMT2B        Z24, Z5, Z17
 	VPXORD          Z3, Z19, Z19
+	VPXORD          Z3, Z17, Z17
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z7, Z18, Z24
-	VPDPBUSD        Z9, Z19, Z24
+	VPDPBUSD        Z7, Z19, Z24
+	VPDPBUSD        Z9, Z17, Z24
 	VPSLLD          $0x08, Z24, Z24
-	VPDPBUSD        Z11, Z18, Z24
-	VPDPBUSD        Z13, Z19, Z24
+	VPDPBUSD        Z11, Z19, Z24
+	VPDPBUSD        Z13, Z17, Z24
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z8, Z18, Z25
-	VPDPBUSD        Z10, Z19, Z25
+	VPDPBUSD        Z8, Z19, Z25
+	VPDPBUSD        Z10, Z17, Z25
 	VPSLLD          $0x08, Z25, Z25
-	VPDPBUSD        Z12, Z18, Z25
-	VPDPBUSD        Z14, Z19, Z25
+	VPDPBUSD        Z12, Z19, Z25
+	VPDPBUSD        Z14, Z17, Z25
 	PREFETCHT0      (R10)(CX*1)
 	PREFETCHT0      64(R10)(CX*1)
-	VMOVDQU32       (SI)(CX*1), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        64(SI)(CX*1), Z6, Z19
+	VMOVDQU32       (SI)(CX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       64(SI)(CX*1), Z26
+	VPERMT2B        Z26, Z6, Z19
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        64(SI)(CX*1), Z4, Z18
-	VMOVDQU32       8(SI)(CX*1), Z19
-	VPERMT2B        72(SI)(CX*1), Z5, Z19
-	VPXORD          Z3, Z18, Z18
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z26, Z4, Z19
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       72(SI)(CX*1), Z26
+	VPERMT2B        Z26, Z5, Z17
 	VPXORD          Z3, Z19, Z19
+	VPXORD          Z3, Z17, Z17
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z7, Z18, Z26
-	VPDPBUSD        Z9, Z19, Z26
+	VPDPBUSD        Z7, Z19, Z26
+	VPDPBUSD        Z9, Z17, Z26
 	VPSLLD          $0x08, Z26, Z26
-	VPDPBUSD        Z11, Z18, Z26
-	VPDPBUSD        Z13, Z19, Z26
+	VPDPBUSD        Z11, Z19, Z26
+	VPDPBUSD        Z13, Z17, Z26
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z8, Z18, Z27
-	VPDPBUSD        Z10, Z19, Z27
+	VPDPBUSD        Z8, Z19, Z27
+	VPDPBUSD        Z10, Z17, Z27
 	VPSLLD          $0x08, Z27, Z27
-	VPDPBUSD        Z12, Z18, Z27
-	VPDPBUSD        Z14, Z19, Z27
-	VPUNPCKLDQ      Z22, Z20, Z18
+	VPDPBUSD        Z12, Z19, Z27
+	VPDPBUSD        Z14, Z17, Z27
+	VPUNPCKLDQ      Z22, Z20, Z17
 	VPUNPCKHDQ      Z22, Z20, Z19
-	VPADDD          Z19, Z18, Z18
+	VPADDD          Z19, Z17, Z17
 	VPUNPCKLDQ      Z26, Z24, Z19
 	VPUNPCKHDQ      Z26, Z24, Z20
 	VPADDD          Z20, Z19, Z19
-	VPUNPCKHQDQ     Z19, Z18, Z20
-	VPUNPCKLQDQ     Z19, Z18, Z18
-	VPADDD          Z20, Z18, Z18
+	VPUNPCKHQDQ     Z19, Z17, Z20
+	VPUNPCKLQDQ     Z19, Z17, Z17
+	VPADDD          Z20, Z17, Z17
 	VPUNPCKLDQ      Z23, Z21, Z19
 	VPUNPCKHDQ      Z23, Z21, Z20
 	VPADDD          Z20, Z19, Z19
@@ -54204,221 +54732,237 @@ within:
 	PREFETCHT0      64(R11)
 	VMOVDQU32       (DI), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        64(DI), Z6, Z21
-	VMOVDQA64       Z0, Z22
+	VMOVDQU32       64(DI), Z22
+	VPERMT2B        Z22, Z6, Z21
+	VMOVDQA64       Z0, Z23
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z21, K4, Z22
+	VMOVDQU8        Z21, K4, Z23
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z22, Z4, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        64(DI), Z4, Z20
-	VMOVDQU32       8(DI), Z21
-	VPERMT2B        72(DI), Z5, Z21
-	VPXORD          Z3, Z20, Z20
+	VMOVDQU32       72(DI), Z22
+	VPERMT2B        Z22, Z5, Z20
 	VPXORD          Z3, Z21, Z21
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z7, Z20, Z23
-	VPDPBUSD        Z9, Z21, Z23
-	VPSLLD          $0x08, Z23, Z23
-	VPDPBUSD        Z11, Z20, Z23
-	VPDPBUSD        Z13, Z21, Z23
+	VPXORD          Z3, Z20, Z20
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z7, Z21, Z22
+	VPDPBUSD        Z9, Z20, Z22
+	VPSLLD          $0x08, Z22, Z22
+	VPDPBUSD        Z11, Z21, Z22
+	VPDPBUSD        Z13, Z20, Z22
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z8, Z20, Z24
-	VPDPBUSD        Z10, Z21, Z24
+	VPDPBUSD        Z8, Z21, Z24
+	VPDPBUSD        Z10, Z20, Z24
 	VPSLLD          $0x08, Z24, Z24
-	VPDPBUSD        Z12, Z20, Z24
-	VPDPBUSD        Z14, Z21, Z24
+	VPDPBUSD        Z12, Z21, Z24
+	VPDPBUSD        Z14, Z20, Z24
 	PREFETCHT0      (R11)(AX*1)
 	PREFETCHT0      64(R11)(AX*1)
 	VMOVDQU32       (DI)(AX*1), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        64(DI)(AX*1), Z6, Z21
+	VMOVDQU32       64(DI)(AX*1), Z25
+	VPERMT2B        Z25, Z6, Z21
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z21, K4, Z22
+	VMOVDQU8        Z21, K4, Z23
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z25, Z4, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        64(DI)(AX*1), Z4, Z20
-	VMOVDQU32       8(DI)(AX*1), Z21
-	VPERMT2B        72(DI)(AX*1), Z5, Z21
-	VPXORD          Z3, Z20, Z20
+	VMOVDQU32       72(DI)(AX*1), Z25
+	VPERMT2B        Z25, Z5, Z20
 	VPXORD          Z3, Z21, Z21
+	VPXORD          Z3, Z20, Z20
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z7, Z20, Z25
-	VPDPBUSD        Z9, Z21, Z25
+	VPDPBUSD        Z7, Z21, Z25
+	VPDPBUSD        Z9, Z20, Z25
 	VPSLLD          $0x08, Z25, Z25
-	VPDPBUSD        Z11, Z20, Z25
-	VPDPBUSD        Z13, Z21, Z25
+	VPDPBUSD        Z11, Z21, Z25
+	VPDPBUSD        Z13, Z20, Z25
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z8, Z20, Z26
-	VPDPBUSD        Z10, Z21, Z26
+	VPDPBUSD        Z8, Z21, Z26
+	VPDPBUSD        Z10, Z20, Z26
 	VPSLLD          $0x08, Z26, Z26
-	VPDPBUSD        Z12, Z20, Z26
-	VPDPBUSD        Z14, Z21, Z26
+	VPDPBUSD        Z12, Z21, Z26
+	VPDPBUSD        Z14, Z20, Z26
 	PREFETCHT0      (R11)(AX*2)
 	PREFETCHT0      64(R11)(AX*2)
 	VMOVDQU32       (DI)(AX*2), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        64(DI)(AX*2), Z6, Z21
+	VMOVDQU32       64(DI)(AX*2), Z27
+	VPERMT2B        Z27, Z6, Z21
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z21, K4, Z22
+	VMOVDQU8        Z21, K4, Z23
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z27, Z4, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        64(DI)(AX*2), Z4, Z20
-	VMOVDQU32       8(DI)(AX*2), Z21
-	VPERMT2B        72(DI)(AX*2), Z5, Z21
-	VPXORD          Z3, Z20, Z20
+	VMOVDQU32       72(DI)(AX*2), Z27
+	VPERMT2B        Z27, Z5, Z20
 	VPXORD          Z3, Z21, Z21
+	VPXORD          Z3, Z20, Z20
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z7, Z20, Z27
-	VPDPBUSD        Z9, Z21, Z27
+	VPDPBUSD        Z7, Z21, Z27
+	VPDPBUSD        Z9, Z20, Z27
 	VPSLLD          $0x08, Z27, Z27
-	VPDPBUSD        Z11, Z20, Z27
-	VPDPBUSD        Z13, Z21, Z27
+	VPDPBUSD        Z11, Z21, Z27
+	VPDPBUSD        Z13, Z20, Z27
 	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z8, Z20, Z28
-	VPDPBUSD        Z10, Z21, Z28
+	VPDPBUSD        Z8, Z21, Z28
+	VPDPBUSD        Z10, Z20, Z28
 	VPSLLD          $0x08, Z28, Z28
-	VPDPBUSD        Z12, Z20, Z28
-	VPDPBUSD        Z14, Z21, Z28
+	VPDPBUSD        Z12, Z21, Z28
+	VPDPBUSD        Z14, Z20, Z28
 	PREFETCHT0      (R11)(CX*1)
 	PREFETCHT0      64(R11)(CX*1)
 	VMOVDQU32       (DI)(CX*1), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        64(DI)(CX*1), Z6, Z21
+	VMOVDQU32       64(DI)(CX*1), Z29
+	VPERMT2B        Z29, Z6, Z21
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z21, K4, Z22
+	VMOVDQU8        Z21, K4, Z23
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z29, Z4, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        64(DI)(CX*1), Z4, Z20
-	VMOVDQU32       8(DI)(CX*1), Z21
-	VPERMT2B        72(DI)(CX*1), Z5, Z21
-	VPXORD          Z3, Z20, Z20
+	VMOVDQU32       72(DI)(CX*1), Z29
+	VPERMT2B        Z29, Z5, Z20
 	VPXORD          Z3, Z21, Z21
+	VPXORD          Z3, Z20, Z20
 	VMOVDQA32       Z0, Z29
-	VPDPBUSD        Z7, Z20, Z29
-	VPDPBUSD        Z9, Z21, Z29
+	VPDPBUSD        Z7, Z21, Z29
+	VPDPBUSD        Z9, Z20, Z29
 	VPSLLD          $0x08, Z29, Z29
-	VPDPBUSD        Z11, Z20, Z29
-	VPDPBUSD        Z13, Z21, Z29
+	VPDPBUSD        Z11, Z21, Z29
+	VPDPBUSD        Z13, Z20, Z29
 	VMOVDQA32       Z0, Z30
-	VPDPBUSD        Z8, Z20, Z30
-	VPDPBUSD        Z10, Z21, Z30
+	VPDPBUSD        Z8, Z21, Z30
+	VPDPBUSD        Z10, Z20, Z30
 	VPSLLD          $0x08, Z30, Z30
-	VPDPBUSD        Z12, Z20, Z30
-	VPDPBUSD        Z14, Z21, Z30
-	VPUNPCKLDQ      Z25, Z23, Z20
-	VPUNPCKHDQ      Z25, Z23, Z21
+	VPDPBUSD        Z12, Z21, Z30
+	VPDPBUSD        Z14, Z20, Z30
+	VPUNPCKLDQ      Z25, Z22, Z20
+	VPUNPCKHDQ      Z25, Z22, Z21
 	VPADDD          Z21, Z20, Z20
 	VPUNPCKLDQ      Z29, Z27, Z21
-	VPUNPCKHDQ      Z29, Z27, Z23
-	VPADDD          Z23, Z21, Z21
-	VPUNPCKHQDQ     Z21, Z20, Z23
+	VPUNPCKHDQ      Z29, Z27, Z22
+	VPADDD          Z22, Z21, Z21
+	VPUNPCKHQDQ     Z21, Z20, Z22
 	VPUNPCKLQDQ     Z21, Z20, Z20
-	VPADDD          Z23, Z20, Z20
+	VPADDD          Z22, Z20, Z20
 	VPUNPCKLDQ      Z26, Z24, Z21
-	VPUNPCKHDQ      Z26, Z24, Z23
-	VPADDD          Z23, Z21, Z21
-	VPUNPCKLDQ      Z30, Z28, Z23
+	VPUNPCKHDQ      Z26, Z24, Z22
+	VPADDD          Z22, Z21, Z21
+	VPUNPCKLDQ      Z30, Z28, Z22
 	VPUNPCKHDQ      Z30, Z28, Z24
-	VPADDD          Z24, Z23, Z23
-	VPUNPCKHQDQ     Z23, Z21, Z24
-	VPUNPCKLQDQ     Z23, Z21, Z21
+	VPADDD          Z24, Z22, Z22
+	VPUNPCKHQDQ     Z22, Z21, Z24
+	VPUNPCKLQDQ     Z22, Z21, Z21
 	VPADDD          Z24, Z21, Z21
 	PREFETCHT0      (R12)
 	PREFETCHT0      64(R12)
-	VMOVDQU32       (R8), Z23
-	VMOVDQA64       Z23, Z24
-	VPERMT2B        64(R8), Z6, Z24
+	VMOVDQU32       (R8), Z22
+	VMOVDQA64       Z22, Z24
+	VMOVDQU32       64(R8), Z25
+	VPERMT2B        Z25, Z6, Z24
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        64(R8), Z4, Z23
-	VMOVDQU32       8(R8), Z24
-	VPERMT2B        72(R8), Z5, Z24
-	VPXORD          Z3, Z23, Z23
+	VMOVDQU8        Z24, K4, Z23
+	VMOVDQA64       Z22, Z24
+	VPERMT2B        Z25, Z4, Z24
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       72(R8), Z25
+	VPERMT2B        Z25, Z5, Z22
 	VPXORD          Z3, Z24, Z24
+	VPXORD          Z3, Z22, Z22
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z7, Z23, Z25
-	VPDPBUSD        Z9, Z24, Z25
+	VPDPBUSD        Z7, Z24, Z25
+	VPDPBUSD        Z9, Z22, Z25
 	VPSLLD          $0x08, Z25, Z25
-	VPDPBUSD        Z11, Z23, Z25
-	VPDPBUSD        Z13, Z24, Z25
+	VPDPBUSD        Z11, Z24, Z25
+	VPDPBUSD        Z13, Z22, Z25
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z8, Z23, Z26
-	VPDPBUSD        Z10, Z24, Z26
+	VPDPBUSD        Z8, Z24, Z26
+	VPDPBUSD        Z10, Z22, Z26
 	VPSLLD          $0x08, Z26, Z26
-	VPDPBUSD        Z12, Z23, Z26
-	VPDPBUSD        Z14, Z24, Z26
+	VPDPBUSD        Z12, Z24, Z26
+	VPDPBUSD        Z14, Z22, Z26
 	PREFETCHT0      (R12)(AX*1)
 	PREFETCHT0      64(R12)(AX*1)
-	VMOVDQU32       (R8)(AX*1), Z23
-	VMOVDQA64       Z23, Z24
-	VPERMT2B        64(R8)(AX*1), Z6, Z24
+	VMOVDQU32       (R8)(AX*1), Z22
+	VMOVDQA64       Z22, Z24
+	VMOVDQU32       64(R8)(AX*1), Z27
+	VPERMT2B        Z27, Z6, Z24
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        64(R8)(AX*1), Z4, Z23
-	VMOVDQU32       8(R8)(AX*1), Z24
-	VPERMT2B        72(R8)(AX*1), Z5, Z24
-	VPXORD          Z3, Z23, Z23
+	VMOVDQU8        Z24, K4, Z23
+	VMOVDQA64       Z22, Z24
+	VPERMT2B        Z27, Z4, Z24
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       72(R8)(AX*1), Z27
+	VPERMT2B        Z27, Z5, Z22
 	VPXORD          Z3, Z24, Z24
+	VPXORD          Z3, Z22, Z22
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z7, Z23, Z27
-	VPDPBUSD        Z9, Z24, Z27
+	VPDPBUSD        Z7, Z24, Z27
+	VPDPBUSD        Z9, Z22, Z27
 	VPSLLD          $0x08, Z27, Z27
-	VPDPBUSD        Z11, Z23, Z27
-	VPDPBUSD        Z13, Z24, Z27
+	VPDPBUSD        Z11, Z24, Z27
+	VPDPBUSD        Z13, Z22, Z27
 	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z8, Z23, Z28
-	VPDPBUSD        Z10, Z24, Z28
+	VPDPBUSD        Z8, Z24, Z28
+	VPDPBUSD        Z10, Z22, Z28
 	VPSLLD          $0x08, Z28, Z28
-	VPDPBUSD        Z12, Z23, Z28
-	VPDPBUSD        Z14, Z24, Z28
+	VPDPBUSD        Z12, Z24, Z28
+	VPDPBUSD        Z14, Z22, Z28
 	PREFETCHT0      (R12)(AX*2)
 	PREFETCHT0      64(R12)(AX*2)
-	VMOVDQU32       (R8)(AX*2), Z23
-	VMOVDQA64       Z23, Z24
-	VPERMT2B        64(R8)(AX*2), Z6, Z24
+	VMOVDQU32       (R8)(AX*2), Z22
+	VMOVDQA64       Z22, Z24
+	VMOVDQU32       64(R8)(AX*2), Z29
+	VPERMT2B        Z29, Z6, Z24
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        64(R8)(AX*2), Z4, Z23
-	VMOVDQU32       8(R8)(AX*2), Z24
-	VPERMT2B        72(R8)(AX*2), Z5, Z24
-	VPXORD          Z3, Z23, Z23
+	VMOVDQU8        Z24, K4, Z23
+	VMOVDQA64       Z22, Z24
+	VPERMT2B        Z29, Z4, Z24
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       72(R8)(AX*2), Z29
+	VPERMT2B        Z29, Z5, Z22
 	VPXORD          Z3, Z24, Z24
+	VPXORD          Z3, Z22, Z22
 	VMOVDQA32       Z0, Z29
-	VPDPBUSD        Z7, Z23, Z29
-	VPDPBUSD        Z9, Z24, Z29
+	VPDPBUSD        Z7, Z24, Z29
+	VPDPBUSD        Z9, Z22, Z29
 	VPSLLD          $0x08, Z29, Z29
-	VPDPBUSD        Z11, Z23, Z29
-	VPDPBUSD        Z13, Z24, Z29
+	VPDPBUSD        Z11, Z24, Z29
+	VPDPBUSD        Z13, Z22, Z29
 	VMOVDQA32       Z0, Z30
-	VPDPBUSD        Z8, Z23, Z30
-	VPDPBUSD        Z10, Z24, Z30
+	VPDPBUSD        Z8, Z24, Z30
+	VPDPBUSD        Z10, Z22, Z30
 	VPSLLD          $0x08, Z30, Z30
-	VPDPBUSD        Z12, Z23, Z30
-	VPDPBUSD        Z14, Z24, Z30
+	VPDPBUSD        Z12, Z24, Z30
+	VPDPBUSD        Z14, Z22, Z30
 	PREFETCHT0      (R12)(CX*1)
 	PREFETCHT0      64(R12)(CX*1)
-	VMOVDQU32       (R8)(CX*1), Z23
-	VMOVDQA64       Z23, Z24
-	VPERMT2B        64(R8)(CX*1), Z6, Z24
+	VMOVDQU32       (R8)(CX*1), Z22
+	VMOVDQA64       Z22, Z24
+	VMOVDQU32       64(R8)(CX*1), Z31
+	VPERMT2B        Z31, Z6, Z24
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        64(R8)(CX*1), Z4, Z23
-	VMOVDQU32       8(R8)(CX*1), Z24
-	VPERMT2B        72(R8)(CX*1), Z5, Z24
-	VPXORD          Z3, Z23, Z23
+	VMOVDQU8        Z24, K4, Z23
+	VMOVDQA64       Z22, Z24
+	VPERMT2B        Z31, Z4, Z24
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       72(R8)(CX*1), Z31
+	VPERMT2B        Z31, Z5, Z22
 	VPXORD          Z3, Z24, Z24
+	VPXORD          Z3, Z22, Z22
 	VMOVDQA32       Z0, Z31
-	VPDPBUSD        Z7, Z23, Z31
-	VPDPBUSD        Z9, Z24, Z31
+	VPDPBUSD        Z7, Z24, Z31
+	VPDPBUSD        Z9, Z22, Z31
 	VPSLLD          $0x08, Z31, Z31
-	VPDPBUSD        Z11, Z23, Z31
-	VPDPBUSD        Z13, Z24, Z31
+	VPDPBUSD        Z11, Z24, Z31
+	VPDPBUSD        Z13, Z22, Z31
 	VMOVDQA32       Z0, Z7
-	VPDPBUSD        Z8, Z23, Z7
-	VPDPBUSD        Z10, Z24, Z7
+	VPDPBUSD        Z8, Z24, Z7
+	VPDPBUSD        Z10, Z22, Z7
 	VPSLLD          $0x08, Z7, Z7
-	VPDPBUSD        Z12, Z23, Z7
-	VPDPBUSD        Z14, Z24, Z7
+	VPDPBUSD        Z12, Z24, Z7
+	VPDPBUSD        Z14, Z22, Z7
 	VPUNPCKLDQ      Z27, Z25, Z8
 	VPUNPCKHDQ      Z27, Z25, Z9
 	VPADDD          Z9, Z8, Z8
@@ -54437,9 +54981,9 @@ within:
 	VPUNPCKHQDQ     Z10, Z9, Z7
 	VPUNPCKLQDQ     Z10, Z9, Z9
 	VPADDD          Z7, Z9, Z9
-	VSHUFI32X4      $0x44, Z18, Z15, Z7
+	VSHUFI32X4      $0x44, Z17, Z15, Z7
 	VSHUFI32X4      $0x44, Z8, Z20, Z10
-	VSHUFI32X4      $0xee, Z18, Z15, Z11
+	VSHUFI32X4      $0xee, Z17, Z15, Z11
 	VSHUFI32X4      $0xee, Z8, Z20, Z12
 	VSHUFI32X4      $0x88, Z10, Z7, Z8
 	VSHUFI32X4      $0xdd, Z10, Z7, Z7
@@ -54454,7 +54998,7 @@ within:
 	VSHUFI32X4      $0x88, Z15, Z14, Z13
 	VSHUFI32X4      $0xdd, Z15, Z14, Z14
 	VMOVDQU32       quarter0<>+0(SB), Z15
-	VPERMI2Q        Z22, Z17, Z15
+	VPERMI2Q        Z23, Z18, Z15
 	VCVTPH2PS       Y15, Z15
 	VPADDD.BCST     36(R13), Z8, Z8
 	VCVTDQ2PS       Z8, Z8
@@ -54467,7 +55011,7 @@ within:
 	VMULPS          Z15, Z8, Z8
 	VFMADD231PS     Z8, Z9, Z2
 	VMOVDQU32       quarter1<>+0(SB), Z8
-	VPERMI2Q        Z22, Z17, Z8
+	VPERMI2Q        Z23, Z18, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     108(R13), Z7, Z7
 	VCVTDQ2PS       Z7, Z7
@@ -54480,7 +55024,7 @@ within:
 	VMULPS          Z8, Z7, Z7
 	VFMADD231PS     Z7, Z12, Z2
 	VMOVDQU32       quarter2<>+0(SB), Z7
-	VPERMI2Q        Z22, Z17, Z7
+	VPERMI2Q        Z23, Z18, Z7
 	VCVTPH2PS       Y7, Z7
 	VPADDD.BCST     180(R13), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
@@ -54493,7 +55037,7 @@ within:
 	VMULPS          Z7, Z8, Z8
 	VFMADD231PS     Z8, Z13, Z2
 	VMOVDQU32       quarter3<>+0(SB), Z7
-	VPERMI2Q        Z22, Z17, Z7
+	VPERMI2Q        Z23, Z18, Z7
 	VCVTPH2PS       Y7, Z7
 	VPADDD.BCST     252(R13), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
@@ -54506,35 +55050,35 @@ within:
 	VMULPS          Z7, Z8, Z8
 	VFMADD231PS     Z8, Z14, Z2
 	VBROADCASTI32X4 288(R13), Z7
-	VBROADCASTI32X4 360(R13), K1, Z7
+	VBROADCASTI32X4 376(R13), K1, Z7
 	VBROADCASTI32X4 432(R13), K2, Z7
 	VBROADCASTI32X4 504(R13), K3, Z7
 	VBROADCASTI32X4 288(R14), Z8
-	VBROADCASTI32X4 360(R14), K1, Z8
+	VBROADCASTI32X4 376(R14), K1, Z8
 	VBROADCASTI32X4 432(R14), K2, Z8
 	VBROADCASTI32X4 504(R14), K3, Z8
 	VBROADCASTI32X4 304(R13), Z9
-	VBROADCASTI32X4 376(R13), K1, Z9
+	VBROADCASTI32X4 360(R13), K1, Z9
 	VBROADCASTI32X4 448(R13), K2, Z9
 	VBROADCASTI32X4 520(R13), K3, Z9
 	VBROADCASTI32X4 304(R14), Z10
-	VBROADCASTI32X4 376(R14), K1, Z10
+	VBROADCASTI32X4 360(R14), K1, Z10
 	VBROADCASTI32X4 448(R14), K2, Z10
 	VBROADCASTI32X4 520(R14), K3, Z10
 	VBROADCASTI32X4 328(R13), Z11
-	VBROADCASTI32X4 400(R13), K1, Z11
+	VBROADCASTI32X4 416(R13), K1, Z11
 	VBROADCASTI32X4 472(R13), K2, Z11
 	VBROADCASTI32X4 544(R13), K3, Z11
 	VBROADCASTI32X4 328(R14), Z12
-	VBROADCASTI32X4 400(R14), K1, Z12
+	VBROADCASTI32X4 416(R14), K1, Z12
 	VBROADCASTI32X4 472(R14), K2, Z12
 	VBROADCASTI32X4 544(R14), K3, Z12
 	VBROADCASTI32X4 344(R13), Z13
-	VBROADCASTI32X4 416(R13), K1, Z13
+	VBROADCASTI32X4 400(R13), K1, Z13
 	VBROADCASTI32X4 488(R13), K2, Z13
 	VBROADCASTI32X4 560(R13), K3, Z13
 	VBROADCASTI32X4 344(R14), Z14
-	VBROADCASTI32X4 416(R14), K1, Z14
+	VBROADCASTI32X4 400(R14), K1, Z14
 	VBROADCASTI32X4 488(R14), K2, Z14
 	VBROADCASTI32X4 560(R14), K3, Z14
 	PREFETCHT0      128(R9)
@@ -54542,237 +55086,253 @@ within:
 	PREFETCHT0      256(R9)
 	VMOVDQU32       136(BX), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        200(BX), Z6, Z16
-	VMOVDQA64       Z0, Z17
+	VMOVDQU32       200(BX), Z17
+	VPERMT2B        Z17, Z6, Z16
+	VMOVDQA64       Z0, Z18
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z16, K4, Z17
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z17, Z4, Z16
 	VMOVDQA64       Z15, Z15
-	VPERMT2B        200(BX), Z4, Z15
-	VMOVDQU32       144(BX), Z16
-	VPERMT2B        208(BX), Z5, Z16
-	VPXORD          Z3, Z15, Z15
+	VMOVDQU32       208(BX), Z17
+	VPERMT2B        Z17, Z5, Z15
 	VPXORD          Z3, Z16, Z16
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z7, Z15, Z18
-	VPDPBUSD        Z9, Z16, Z18
-	VPSLLD          $0x08, Z18, Z18
-	VPDPBUSD        Z11, Z15, Z18
-	VPDPBUSD        Z13, Z16, Z18
+	VPXORD          Z3, Z15, Z15
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z7, Z16, Z17
+	VPDPBUSD        Z9, Z15, Z17
+	VPSLLD          $0x08, Z17, Z17
+	VPDPBUSD        Z11, Z16, Z17
+	VPDPBUSD        Z13, Z15, Z17
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z8, Z15, Z19
-	VPDPBUSD        Z10, Z16, Z19
+	VPDPBUSD        Z8, Z16, Z19
+	VPDPBUSD        Z10, Z15, Z19
 	VPSLLD          $0x08, Z19, Z19
-	VPDPBUSD        Z12, Z15, Z19
-	VPDPBUSD        Z14, Z16, Z19
+	VPDPBUSD        Z12, Z16, Z19
+	VPDPBUSD        Z14, Z15, Z19
 	PREFETCHT0      128(R9)(AX*1)
 	PREFETCHT0      192(R9)(AX*1)
 	PREFETCHT0      256(R9)(AX*1)
 	VMOVDQU32       136(BX)(AX*1), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        200(BX)(AX*1), Z6, Z16
+	VMOVDQU32       200(BX)(AX*1), Z20
+	VPERMT2B        Z20, Z6, Z16
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z16, K4, Z17
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z20, Z4, Z16
 	VMOVDQA64       Z15, Z15
-	VPERMT2B        200(BX)(AX*1), Z4, Z15
-	VMOVDQU32       144(BX)(AX*1), Z16
-	VPERMT2B        208(BX)(AX*1), Z5, Z16
-	VPXORD          Z3, Z15, Z15
+	VMOVDQU32       208(BX)(AX*1), Z20
+	VPERMT2B        Z20, Z5, Z15
 	VPXORD          Z3, Z16, Z16
+	VPXORD          Z3, Z15, Z15
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z7, Z15, Z20
-	VPDPBUSD        Z9, Z16, Z20
+	VPDPBUSD        Z7, Z16, Z20
+	VPDPBUSD        Z9, Z15, Z20
 	VPSLLD          $0x08, Z20, Z20
-	VPDPBUSD        Z11, Z15, Z20
-	VPDPBUSD        Z13, Z16, Z20
+	VPDPBUSD        Z11, Z16, Z20
+	VPDPBUSD        Z13, Z15, Z20
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z8, Z15, Z21
-	VPDPBUSD        Z10, Z16, Z21
+	VPDPBUSD        Z8, Z16, Z21
+	VPDPBUSD        Z10, Z15, Z21
 	VPSLLD          $0x08, Z21, Z21
-	VPDPBUSD        Z12, Z15, Z21
-	VPDPBUSD        Z14, Z16, Z21
+	VPDPBUSD        Z12, Z16, Z21
+	VPDPBUSD        Z14, Z15, Z21
 	PREFETCHT0      128(R9)(AX*2)
 	PREFETCHT0      192(R9)(AX*2)
 	PREFETCHT0      256(R9)(AX*2)
 	VMOVDQU32       136(BX)(AX*2), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        200(BX)(AX*2), Z6, Z16
+	VMOVDQU32       200(BX)(AX*2), Z22
+	VPERMT2B        Z22, Z6, Z16
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z16, K4, Z17
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z22, Z4, Z16
 	VMOVDQA64       Z15, Z15
-	VPERMT2B        200(BX)(AX*2), Z4, Z15
-	VMOVDQU32       144(BX)(AX*2), Z16
-	VPERMT2B        208(BX)(AX*2), Z5, Z16
-	VPXORD          Z3, Z15, Z15
+	VMOVDQU32       208(BX)(AX*2), Z22
+	VPERMT2B        Z22, Z5, Z15
 	VPXORD          Z3, Z16, Z16
+	VPXORD          Z3, Z15, Z15
 	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z7, Z15, Z22
-	VPDPBUSD        Z9, Z16, Z22
+	VPDPBUSD        Z7, Z16, Z22
+	VPDPBUSD        Z9, Z15, Z22
 	VPSLLD          $0x08, Z22, Z22
-	VPDPBUSD        Z11, Z15, Z22
-	VPDPBUSD        Z13, Z16, Z22
+	VPDPBUSD        Z11, Z16, Z22
+	VPDPBUSD        Z13, Z15, Z22
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z8, Z15, Z23
-	VPDPBUSD        Z10, Z16, Z23
+	VPDPBUSD        Z8, Z16, Z23
+	VPDPBUSD        Z10, Z15, Z23
 	VPSLLD          $0x08, Z23, Z23
-	VPDPBUSD        Z12, Z15, Z23
-	VPDPBUSD        Z14, Z16, Z23
+	VPDPBUSD        Z12, Z16, Z23
+	VPDPBUSD        Z14, Z15, Z23
 	PREFETCHT0      128(R9)(CX*1)
 	PREFETCHT0      192(R9)(CX*1)
 	PREFETCHT0      256(R9)(CX*1)
 	VMOVDQU32       136(BX)(CX*1), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        200(BX)(CX*1), Z6, Z16
+	VMOVDQU32       200(BX)(CX*1), Z24
+	VPERMT2B        Z24, Z6, Z16
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z16, K4, Z17
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z24, Z4, Z16
 	VMOVDQA64       Z15, Z15
-	VPERMT2B        200(BX)(CX*1), Z4, Z15
-	VMOVDQU32       144(BX)(CX*1), Z16
-	VPERMT2B        208(BX)(CX*1), Z5, Z16
-	VPXORD          Z3, Z15, Z15
+	VMOVDQU32       208(BX)(CX*1), Z24
+	VPERMT2B        Z24, Z5, Z15
 	VPXORD          Z3, Z16, Z16
+	VPXORD          Z3, Z15, Z15
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z7, Z15, Z24
-	VPDPBUSD        Z9, Z16, Z24
+	VPDPBUSD        Z7, Z16, Z24
+	VPDPBUSD        Z9, Z15, Z24
 	VPSLLD          $0x08, Z24, Z24
-	VPDPBUSD        Z11, Z15, Z24
-	VPDPBUSD        Z13, Z16, Z24
+	VPDPBUSD        Z11, Z16, Z24
+	VPDPBUSD        Z13, Z15, Z24
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z8, Z15, Z25
-	VPDPBUSD        Z10, Z16, Z25
+	VPDPBUSD        Z8, Z16, Z25
+	VPDPBUSD        Z10, Z15, Z25
 	VPSLLD          $0x08, Z25, Z25
-	VPDPBUSD        Z12, Z15, Z25
-	VPDPBUSD        Z14, Z16, Z25
-	VPUNPCKLDQ      Z20, Z18, Z15
-	VPUNPCKHDQ      Z20, Z18, Z16
+	VPDPBUSD        Z12, Z16, Z25
+	VPDPBUSD        Z14, Z15, Z25
+	VPUNPCKLDQ      Z20, Z17, Z15
+	VPUNPCKHDQ      Z20, Z17, Z16
 	VPADDD          Z16, Z15, Z15
 	VPUNPCKLDQ      Z24, Z22, Z16
-	VPUNPCKHDQ      Z24, Z22, Z18
-	VPADDD          Z18, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z15, Z18
+	VPUNPCKHDQ      Z24, Z22, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
 	VPUNPCKLQDQ     Z16, Z15, Z15
-	VPADDD          Z18, Z15, Z15
+	VPADDD          Z17, Z15, Z15
 	VPUNPCKLDQ      Z21, Z19, Z16
-	VPUNPCKHDQ      Z21, Z19, Z18
-	VPADDD          Z18, Z16, Z16
-	VPUNPCKLDQ      Z25, Z23, Z18
+	VPUNPCKHDQ      Z21, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z25, Z23, Z17
 	VPUNPCKHDQ      Z25, Z23, Z19
-	VPADDD          Z19, Z18, Z18
-	VPUNPCKHQDQ     Z18, Z16, Z19
-	VPUNPCKLQDQ     Z18, Z16, Z16
+	VPADDD          Z19, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z19
+	VPUNPCKLQDQ     Z17, Z16, Z16
 	VPADDD          Z19, Z16, Z16
 	PREFETCHT0      128(R10)
 	PREFETCHT0      192(R10)
 	PREFETCHT0      256(R10)
-	VMOVDQU32       136(SI), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        200(SI), Z6, Z19
+	VMOVDQU32       136(SI), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       200(SI), Z20
+	VPERMT2B        Z20, Z6, Z19
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        200(SI), Z4, Z18
-	VMOVDQU32       144(SI), Z19
-	VPERMT2B        208(SI), Z5, Z19
-	VPXORD          Z3, Z18, Z18
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z20, Z4, Z19
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       208(SI), Z20
+	VPERMT2B        Z20, Z5, Z17
 	VPXORD          Z3, Z19, Z19
+	VPXORD          Z3, Z17, Z17
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z7, Z18, Z20
-	VPDPBUSD        Z9, Z19, Z20
+	VPDPBUSD        Z7, Z19, Z20
+	VPDPBUSD        Z9, Z17, Z20
 	VPSLLD          $0x08, Z20, Z20
-	VPDPBUSD        Z11, Z18, Z20
-	VPDPBUSD        Z13, Z19, Z20
+	VPDPBUSD        Z11, Z19, Z20
+	VPDPBUSD        Z13, Z17, Z20
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z8, Z18, Z21
-	VPDPBUSD        Z10, Z19, Z21
+	VPDPBUSD        Z8, Z19, Z21
+	VPDPBUSD        Z10, Z17, Z21
 	VPSLLD          $0x08, Z21, Z21
-	VPDPBUSD        Z12, Z18, Z21
-	VPDPBUSD        Z14, Z19, Z21
+	VPDPBUSD        Z12, Z19, Z21
+	VPDPBUSD        Z14, Z17, Z21
 	PREFETCHT0      128(R10)(AX*1)
 	PREFETCHT0      192(R10)(AX*1)
 	PREFETCHT0      256(R10)(AX*1)
-	VMOVDQU32       136(SI)(AX*1), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        200(SI)(AX*1), Z6, Z19
+	VMOVDQU32       136(SI)(AX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       200(SI)(AX*1), Z22
+	VPERMT2B        Z22, Z6, Z19
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        200(SI)(AX*1), Z4, Z18
-	VMOVDQU32       144(SI)(AX*1), Z19
-	VPERMT2B        208(SI)(AX*1), Z5, Z19
-	VPXORD          Z3, Z18, Z18
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z22, Z4, Z19
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       208(SI)(AX*1), Z22
+	VPERMT2B        Z22, Z5, Z17
 	VPXORD          Z3, Z19, Z19
+	VPXORD          Z3, Z17, Z17
 	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z7, Z18, Z22
-	VPDPBUSD        Z9, Z19, Z22
+	VPDPBUSD        Z7, Z19, Z22
+	VPDPBUSD        Z9, Z17, Z22
 	VPSLLD          $0x08, Z22, Z22
-	VPDPBUSD        Z11, Z18, Z22
-	VPDPBUSD        Z13, Z19, Z22
+	VPDPBUSD        Z11, Z19, Z22
+	VPDPBUSD        Z13, Z17, Z22
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z8, Z18, Z23
-	VPDPBUSD        Z10, Z19, Z23
+	VPDPBUSD        Z8, Z19, Z23
+	VPDPBUSD        Z10, Z17, Z23
 	VPSLLD          $0x08, Z23, Z23
-	VPDPBUSD        Z12, Z18, Z23
-	VPDPBUSD        Z14, Z19, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	VPDPBUSD        Z14, Z17, Z23
 	PREFETCHT0      128(R10)(AX*2)
 	PREFETCHT0      192(R10)(AX*2)
 	PREFETCHT0      256(R10)(AX*2)
-	VMOVDQU32       136(SI)(AX*2), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        200(SI)(AX*2), Z6, Z19
+	VMOVDQU32       136(SI)(AX*2), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       200(SI)(AX*2), Z24
+	VPERMT2B        Z24, Z6, Z19
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        200(SI)(AX*2), Z4, Z18
-	VMOVDQU32       144(SI)(AX*2), Z19
-	VPERMT2B        208(SI)(AX*2), Z5, Z19
-	VPXORD          Z3, Z18, Z18
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z24, Z4, Z19
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       208(SI)(AX*2), Z24
+	VPERMT2B        Z24, Z5, Z17
 	VPXORD          Z3, Z19, Z19
+	VPXORD          Z3, Z17, Z17
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z7, Z18, Z24
-	VPDPBUSD        Z9, Z19, Z24
+	VPDPBUSD        Z7, Z19, Z24
+	VPDPBUSD        Z9, Z17, Z24
 	VPSLLD          $0x08, Z24, Z24
-	VPDPBUSD        Z11, Z18, Z24
-	VPDPBUSD        Z13, Z19, Z24
+	VPDPBUSD        Z11, Z19, Z24
+	VPDPBUSD        Z13, Z17, Z24
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z8, Z18, Z25
-	VPDPBUSD        Z10, Z19, Z25
+	VPDPBUSD        Z8, Z19, Z25
+	VPDPBUSD        Z10, Z17, Z25
 	VPSLLD          $0x08, Z25, Z25
-	VPDPBUSD        Z12, Z18, Z25
-	VPDPBUSD        Z14, Z19, Z25
+	VPDPBUSD        Z12, Z19, Z25
+	VPDPBUSD        Z14, Z17, Z25
 	PREFETCHT0      128(R10)(CX*1)
 	PREFETCHT0      192(R10)(CX*1)
 	PREFETCHT0      256(R10)(CX*1)
-	VMOVDQU32       136(SI)(CX*1), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        200(SI)(CX*1), Z6, Z19
+	VMOVDQU32       136(SI)(CX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       200(SI)(CX*1), Z26
+	VPERMT2B        Z26, Z6, Z19
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        200(SI)(CX*1), Z4, Z18
-	VMOVDQU32       144(SI)(CX*1), Z19
-	VPERMT2B        208(SI)(CX*1), Z5, Z19
-	VPXORD          Z3, Z18, Z18
+	VMOVDQU8        Z19, K4, Z18
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z26, Z4, Z19
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       208(SI)(CX*1), Z26
+	VPERMT2B        Z26, Z5, Z17
 	VPXORD          Z3, Z19, Z19
+	VPXORD          Z3, Z17, Z17
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z7, Z18, Z26
-	VPDPBUSD        Z9, Z19, Z26
+	VPDPBUSD        Z7, Z19, Z26
+	VPDPBUSD        Z9, Z17, Z26
 	VPSLLD          $0x08, Z26, Z26
-	VPDPBUSD        Z11, Z18, Z26
-	VPDPBUSD        Z13, Z19, Z26
+	VPDPBUSD        Z11, Z19, Z26
+	VPDPBUSD        Z13, Z17, Z26
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z8, Z18, Z27
-	VPDPBUSD        Z10, Z19, Z27
+	VPDPBUSD        Z8, Z19, Z27
+	VPDPBUSD        Z10, Z17, Z27
 	VPSLLD          $0x08, Z27, Z27
-	VPDPBUSD        Z12, Z18, Z27
-	VPDPBUSD        Z14, Z19, Z27
-	VPUNPCKLDQ      Z22, Z20, Z18
+	VPDPBUSD        Z12, Z19, Z27
+	VPDPBUSD        Z14, Z17, Z27
+	VPUNPCKLDQ      Z22, Z20, Z17
 	VPUNPCKHDQ      Z22, Z20, Z19
-	VPADDD          Z19, Z18, Z18
+	VPADDD          Z19, Z17, Z17
 	VPUNPCKLDQ      Z26, Z24, Z19
 	VPUNPCKHDQ      Z26, Z24, Z20
 	VPADDD          Z20, Z19, Z19
-	VPUNPCKHQDQ     Z19, Z18, Z20
-	VPUNPCKLQDQ     Z19, Z18, Z18
-	VPADDD          Z20, Z18, Z18
+	VPUNPCKHQDQ     Z19, Z17, Z20
+	VPUNPCKLQDQ     Z19, Z17, Z17
+	VPADDD          Z20, Z17, Z17
 	VPUNPCKLDQ      Z23, Z21, Z19
 	VPUNPCKHDQ      Z23, Z21, Z20
 	VPADDD          Z20, Z19, Z19
@@ -54787,228 +55347,244 @@ within:
 	PREFETCHT0      256(R11)
 	VMOVDQU32       136(DI), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        200(DI), Z6, Z21
-	VMOVDQA64       Z0, Z22
+	VMOVDQU32       200(DI), Z22
+	VPERMT2B        Z22, Z6, Z21
+	VMOVDQA64       Z0, Z23
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z21, K4, Z22
+	VMOVDQU8        Z21, K4, Z23
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z22, Z4, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        200(DI), Z4, Z20
-	VMOVDQU32       144(DI), Z21
-	VPERMT2B        208(DI), Z5, Z21
-	VPXORD          Z3, Z20, Z20
+	VMOVDQU32       208(DI), Z22
+	VPERMT2B        Z22, Z5, Z20
 	VPXORD          Z3, Z21, Z21
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z7, Z20, Z23
-	VPDPBUSD        Z9, Z21, Z23
-	VPSLLD          $0x08, Z23, Z23
-	VPDPBUSD        Z11, Z20, Z23
-	VPDPBUSD        Z13, Z21, Z23
+	VPXORD          Z3, Z20, Z20
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z7, Z21, Z22
+	VPDPBUSD        Z9, Z20, Z22
+	VPSLLD          $0x08, Z22, Z22
+	VPDPBUSD        Z11, Z21, Z22
+	VPDPBUSD        Z13, Z20, Z22
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z8, Z20, Z24
-	VPDPBUSD        Z10, Z21, Z24
+	VPDPBUSD        Z8, Z21, Z24
+	VPDPBUSD        Z10, Z20, Z24
 	VPSLLD          $0x08, Z24, Z24
-	VPDPBUSD        Z12, Z20, Z24
-	VPDPBUSD        Z14, Z21, Z24
+	VPDPBUSD        Z12, Z21, Z24
+	VPDPBUSD        Z14, Z20, Z24
 	PREFETCHT0      128(R11)(AX*1)
 	PREFETCHT0      192(R11)(AX*1)
 	PREFETCHT0      256(R11)(AX*1)
 	VMOVDQU32       136(DI)(AX*1), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        200(DI)(AX*1), Z6, Z21
+	VMOVDQU32       200(DI)(AX*1), Z25
+	VPERMT2B        Z25, Z6, Z21
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z21, K4, Z22
+	VMOVDQU8        Z21, K4, Z23
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z25, Z4, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        200(DI)(AX*1), Z4, Z20
-	VMOVDQU32       144(DI)(AX*1), Z21
-	VPERMT2B        208(DI)(AX*1), Z5, Z21
-	VPXORD          Z3, Z20, Z20
+	VMOVDQU32       208(DI)(AX*1), Z25
+	VPERMT2B        Z25, Z5, Z20
 	VPXORD          Z3, Z21, Z21
+	VPXORD          Z3, Z20, Z20
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z7, Z20, Z25
-	VPDPBUSD        Z9, Z21, Z25
+	VPDPBUSD        Z7, Z21, Z25
+	VPDPBUSD        Z9, Z20, Z25
 	VPSLLD          $0x08, Z25, Z25
-	VPDPBUSD        Z11, Z20, Z25
-	VPDPBUSD        Z13, Z21, Z25
+	VPDPBUSD        Z11, Z21, Z25
+	VPDPBUSD        Z13, Z20, Z25
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z8, Z20, Z26
-	VPDPBUSD        Z10, Z21, Z26
+	VPDPBUSD        Z8, Z21, Z26
+	VPDPBUSD        Z10, Z20, Z26
 	VPSLLD          $0x08, Z26, Z26
-	VPDPBUSD        Z12, Z20, Z26
-	VPDPBUSD        Z14, Z21, Z26
+	VPDPBUSD        Z12, Z21, Z26
+	VPDPBUSD        Z14, Z20, Z26
 	PREFETCHT0      128(R11)(AX*2)
 	PREFETCHT0      192(R11)(AX*2)
 	PREFETCHT0      256(R11)(AX*2)
 	VMOVDQU32       136(DI)(AX*2), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        200(DI)(AX*2), Z6, Z21
+	VMOVDQU32       200(DI)(AX*2), Z27
+	VPERMT2B        Z27, Z6, Z21
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z21, K4, Z22
+	VMOVDQU8        Z21, K4, Z23
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z27, Z4, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        200(DI)(AX*2), Z4, Z20
-	VMOVDQU32       144(DI)(AX*2), Z21
-	VPERMT2B        208(DI)(AX*2), Z5, Z21
-	VPXORD          Z3, Z20, Z20
+	VMOVDQU32       208(DI)(AX*2), Z27
+	VPERMT2B        Z27, Z5, Z20
 	VPXORD          Z3, Z21, Z21
+	VPXORD          Z3, Z20, Z20
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z7, Z20, Z27
-	VPDPBUSD        Z9, Z21, Z27
+	VPDPBUSD        Z7, Z21, Z27
+	VPDPBUSD        Z9, Z20, Z27
 	VPSLLD          $0x08, Z27, Z27
-	VPDPBUSD        Z11, Z20, Z27
-	VPDPBUSD        Z13, Z21, Z27
+	VPDPBUSD        Z11, Z21, Z27
+	VPDPBUSD        Z13, Z20, Z27
 	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z8, Z20, Z28
-	VPDPBUSD        Z10, Z21, Z28
+	VPDPBUSD        Z8, Z21, Z28
+	VPDPBUSD        Z10, Z20, Z28
 	VPSLLD          $0x08, Z28, Z28
-	VPDPBUSD        Z12, Z20, Z28
-	VPDPBUSD        Z14, Z21, Z28
+	VPDPBUSD        Z12, Z21, Z28
+	VPDPBUSD        Z14, Z20, Z28
 	PREFETCHT0      128(R11)(CX*1)
 	PREFETCHT0      192(R11)(CX*1)
 	PREFETCHT0      256(R11)(CX*1)
 	VMOVDQU32       136(DI)(CX*1), Z20
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        200(DI)(CX*1), Z6, Z21
+	VMOVDQU32       200(DI)(CX*1), Z29
+	VPERMT2B        Z29, Z6, Z21
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z21, K4, Z22
+	VMOVDQU8        Z21, K4, Z23
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z29, Z4, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        200(DI)(CX*1), Z4, Z20
-	VMOVDQU32       144(DI)(CX*1), Z21
-	VPERMT2B        208(DI)(CX*1), Z5, Z21
-	VPXORD          Z3, Z20, Z20
+	VMOVDQU32       208(DI)(CX*1), Z29
+	VPERMT2B        Z29, Z5, Z20
 	VPXORD          Z3, Z21, Z21
+	VPXORD          Z3, Z20, Z20
 	VMOVDQA32       Z0, Z29
-	VPDPBUSD        Z7, Z20, Z29
-	VPDPBUSD        Z9, Z21, Z29
+	VPDPBUSD        Z7, Z21, Z29
+	VPDPBUSD        Z9, Z20, Z29
 	VPSLLD          $0x08, Z29, Z29
-	VPDPBUSD        Z11, Z20, Z29
-	VPDPBUSD        Z13, Z21, Z29
+	VPDPBUSD        Z11, Z21, Z29
+	VPDPBUSD        Z13, Z20, Z29
 	VMOVDQA32       Z0, Z30
-	VPDPBUSD        Z8, Z20, Z30
-	VPDPBUSD        Z10, Z21, Z30
+	VPDPBUSD        Z8, Z21, Z30
+	VPDPBUSD        Z10, Z20, Z30
 	VPSLLD          $0x08, Z30, Z30
-	VPDPBUSD        Z12, Z20, Z30
-	VPDPBUSD        Z14, Z21, Z30
-	VPUNPCKLDQ      Z25, Z23, Z20
-	VPUNPCKHDQ      Z25, Z23, Z21
+	VPDPBUSD        Z12, Z21, Z30
+	VPDPBUSD        Z14, Z20, Z30
+	VPUNPCKLDQ      Z25, Z22, Z20
+	VPUNPCKHDQ      Z25, Z22, Z21
 	VPADDD          Z21, Z20, Z20
 	VPUNPCKLDQ      Z29, Z27, Z21
-	VPUNPCKHDQ      Z29, Z27, Z23
-	VPADDD          Z23, Z21, Z21
-	VPUNPCKHQDQ     Z21, Z20, Z23
+	VPUNPCKHDQ      Z29, Z27, Z22
+	VPADDD          Z22, Z21, Z21
+	VPUNPCKHQDQ     Z21, Z20, Z22
 	VPUNPCKLQDQ     Z21, Z20, Z20
-	VPADDD          Z23, Z20, Z20
+	VPADDD          Z22, Z20, Z20
 	VPUNPCKLDQ      Z26, Z24, Z21
-	VPUNPCKHDQ      Z26, Z24, Z23
-	VPADDD          Z23, Z21, Z21
-	VPUNPCKLDQ      Z30, Z28, Z23
+	VPUNPCKHDQ      Z26, Z24, Z22
+	VPADDD          Z22, Z21, Z21
+	VPUNPCKLDQ      Z30, Z28, Z22
 	VPUNPCKHDQ      Z30, Z28, Z24
-	VPADDD          Z24, Z23, Z23
-	VPUNPCKHQDQ     Z23, Z21, Z24
-	VPUNPCKLQDQ     Z23, Z21, Z21
+	VPADDD          Z24, Z22, Z22
+	VPUNPCKHQDQ     Z22, Z21, Z24
+	VPUNPCKLQDQ     Z22, Z21, Z21
 	VPADDD          Z24, Z21, Z21
 	PREFETCHT0      128(R12)
 	PREFETCHT0      192(R12)
 	PREFETCHT0      256(R12)
-	VMOVDQU32       136(R8), Z23
-	VMOVDQA64       Z23, Z24
-	VPERMT2B        200(R8), Z6, Z24
+	VMOVDQU32       136(R8), Z22
+	VMOVDQA64       Z22, Z24
+	VMOVDQU32       200(R8), Z25
+	VPERMT2B        Z25, Z6, Z24
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        200(R8), Z4, Z23
-	VMOVDQU32       144(R8), Z24
-	VPERMT2B        208(R8), Z5, Z24
-	VPXORD          Z3, Z23, Z23
+	VMOVDQU8        Z24, K4, Z23
+	VMOVDQA64       Z22, Z24
+	VPERMT2B        Z25, Z4, Z24
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       208(R8), Z25
+	VPERMT2B        Z25, Z5, Z22
 	VPXORD          Z3, Z24, Z24
+	VPXORD          Z3, Z22, Z22
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z7, Z23, Z25
-	VPDPBUSD        Z9, Z24, Z25
+	VPDPBUSD        Z7, Z24, Z25
+	VPDPBUSD        Z9, Z22, Z25
 	VPSLLD          $0x08, Z25, Z25
-	VPDPBUSD        Z11, Z23, Z25
-	VPDPBUSD        Z13, Z24, Z25
+	VPDPBUSD        Z11, Z24, Z25
+	VPDPBUSD        Z13, Z22, Z25
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z8, Z23, Z26
-	VPDPBUSD        Z10, Z24, Z26
+	VPDPBUSD        Z8, Z24, Z26
+	VPDPBUSD        Z10, Z22, Z26
 	VPSLLD          $0x08, Z26, Z26
-	VPDPBUSD        Z12, Z23, Z26
-	VPDPBUSD        Z14, Z24, Z26
+	VPDPBUSD        Z12, Z24, Z26
+	VPDPBUSD        Z14, Z22, Z26
 	PREFETCHT0      128(R12)(AX*1)
 	PREFETCHT0      192(R12)(AX*1)
 	PREFETCHT0      256(R12)(AX*1)
-	VMOVDQU32       136(R8)(AX*1), Z23
-	VMOVDQA64       Z23, Z24
-	VPERMT2B        200(R8)(AX*1), Z6, Z24
+	VMOVDQU32       136(R8)(AX*1), Z22
+	VMOVDQA64       Z22, Z24
+	VMOVDQU32       200(R8)(AX*1), Z27
+	VPERMT2B        Z27, Z6, Z24
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        200(R8)(AX*1), Z4, Z23
-	VMOVDQU32       144(R8)(AX*1), Z24
-	VPERMT2B        208(R8)(AX*1), Z5, Z24
-	VPXORD          Z3, Z23, Z23
+	VMOVDQU8        Z24, K4, Z23
+	VMOVDQA64       Z22, Z24
+	VPERMT2B        Z27, Z4, Z24
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       208(R8)(AX*1), Z27
+	VPERMT2B        Z27, Z5, Z22
 	VPXORD          Z3, Z24, Z24
+	VPXORD          Z3, Z22, Z22
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z7, Z23, Z27
-	VPDPBUSD        Z9, Z24, Z27
+	VPDPBUSD        Z7, Z24, Z27
+	VPDPBUSD        Z9, Z22, Z27
 	VPSLLD          $0x08, Z27, Z27
-	VPDPBUSD        Z11, Z23, Z27
-	VPDPBUSD        Z13, Z24, Z27
+	VPDPBUSD        Z11, Z24, Z27
+	VPDPBUSD        Z13, Z22, Z27
 	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z8, Z23, Z28
-	VPDPBUSD        Z10, Z24, Z28
+	VPDPBUSD        Z8, Z24, Z28
+	VPDPBUSD        Z10, Z22, Z28
 	VPSLLD          $0x08, Z28, Z28
-	VPDPBUSD        Z12, Z23, Z28
-	VPDPBUSD        Z14, Z24, Z28
+	VPDPBUSD        Z12, Z24, Z28
+	VPDPBUSD        Z14, Z22, Z28
 	PREFETCHT0      128(R12)(AX*2)
 	PREFETCHT0      192(R12)(AX*2)
 	PREFETCHT0      256(R12)(AX*2)
-	VMOVDQU32       136(R8)(AX*2), Z23
-	VMOVDQA64       Z23, Z24
-	VPERMT2B        200(R8)(AX*2), Z6, Z24
+	VMOVDQU32       136(R8)(AX*2), Z22
+	VMOVDQA64       Z22, Z24
+	VMOVDQU32       200(R8)(AX*2), Z29
+	VPERMT2B        Z29, Z6, Z24
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        200(R8)(AX*2), Z4, Z23
-	VMOVDQU32       144(R8)(AX*2), Z24
-	VPERMT2B        208(R8)(AX*2), Z5, Z24
-	VPXORD          Z3, Z23, Z23
+	VMOVDQU8        Z24, K4, Z23
+	VMOVDQA64       Z22, Z24
+	VPERMT2B        Z29, Z4, Z24
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       208(R8)(AX*2), Z29
+	VPERMT2B        Z29, Z5, Z22
 	VPXORD          Z3, Z24, Z24
+	VPXORD          Z3, Z22, Z22
 	VMOVDQA32       Z0, Z29
-	VPDPBUSD        Z7, Z23, Z29
-	VPDPBUSD        Z9, Z24, Z29
+	VPDPBUSD        Z7, Z24, Z29
+	VPDPBUSD        Z9, Z22, Z29
 	VPSLLD          $0x08, Z29, Z29
-	VPDPBUSD        Z11, Z23, Z29
-	VPDPBUSD        Z13, Z24, Z29
+	VPDPBUSD        Z11, Z24, Z29
+	VPDPBUSD        Z13, Z22, Z29
 	VMOVDQA32       Z0, Z30
-	VPDPBUSD        Z8, Z23, Z30
-	VPDPBUSD        Z10, Z24, Z30
+	VPDPBUSD        Z8, Z24, Z30
+	VPDPBUSD        Z10, Z22, Z30
 	VPSLLD          $0x08, Z30, Z30
-	VPDPBUSD        Z12, Z23, Z30
-	VPDPBUSD        Z14, Z24, Z30
+	VPDPBUSD        Z12, Z24, Z30
+	VPDPBUSD        Z14, Z22, Z30
 	PREFETCHT0      128(R12)(CX*1)
 	PREFETCHT0      192(R12)(CX*1)
 	PREFETCHT0      256(R12)(CX*1)
-	VMOVDQU32       136(R8)(CX*1), Z23
-	VMOVDQA64       Z23, Z24
-	VPERMT2B        200(R8)(CX*1), Z6, Z24
+	VMOVDQU32       136(R8)(CX*1), Z22
+	VMOVDQA64       Z22, Z24
+	VMOVDQU32       200(R8)(CX*1), Z31
+	VPERMT2B        Z31, Z6, Z24
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        200(R8)(CX*1), Z4, Z23
-	VMOVDQU32       144(R8)(CX*1), Z24
-	VPERMT2B        208(R8)(CX*1), Z5, Z24
-	VPXORD          Z3, Z23, Z23
+	VMOVDQU8        Z24, K4, Z23
+	VMOVDQA64       Z22, Z24
+	VPERMT2B        Z31, Z4, Z24
+	VMOVDQA64       Z22, Z22
+	VMOVDQU32       208(R8)(CX*1), Z31
+	VPERMT2B        Z31, Z5, Z22
 	VPXORD          Z3, Z24, Z24
+	VPXORD          Z3, Z22, Z22
 	VMOVDQA32       Z0, Z31
-	VPDPBUSD        Z7, Z23, Z31
-	VPDPBUSD        Z9, Z24, Z31
+	VPDPBUSD        Z7, Z24, Z31
+	VPDPBUSD        Z9, Z22, Z31
 	VPSLLD          $0x08, Z31, Z31
-	VPDPBUSD        Z11, Z23, Z31
-	VPDPBUSD        Z13, Z24, Z31
+	VPDPBUSD        Z11, Z24, Z31
+	VPDPBUSD        Z13, Z22, Z31
 	VMOVDQA32       Z0, Z7
-	VPDPBUSD        Z8, Z23, Z7
-	VPDPBUSD        Z10, Z24, Z7
+	VPDPBUSD        Z8, Z24, Z7
+	VPDPBUSD        Z10, Z22, Z7
 	VPSLLD          $0x08, Z7, Z7
-	VPDPBUSD        Z12, Z23, Z7
-	VPDPBUSD        Z14, Z24, Z7
+	VPDPBUSD        Z12, Z24, Z7
+	VPDPBUSD        Z14, Z22, Z7
 	VPUNPCKLDQ      Z27, Z25, Z8
 	VPUNPCKHDQ      Z27, Z25, Z9
 	VPADDD          Z9, Z8, Z8
@@ -55027,9 +55603,9 @@ within:
 	VPUNPCKHQDQ     Z10, Z9, Z7
 	VPUNPCKLQDQ     Z10, Z9, Z9
 	VPADDD          Z7, Z9, Z9
-	VSHUFI32X4      $0x44, Z18, Z15, Z7
+	VSHUFI32X4      $0x44, Z17, Z15, Z7
 	VSHUFI32X4      $0x44, Z8, Z20, Z10
-	VSHUFI32X4      $0xee, Z18, Z15, Z11
+	VSHUFI32X4      $0xee, Z17, Z15, Z11
 	VSHUFI32X4      $0xee, Z8, Z20, Z12
 	VSHUFI32X4      $0x88, Z10, Z7, Z8
 	VSHUFI32X4      $0xdd, Z10, Z7, Z7
@@ -55044,7 +55620,7 @@ within:
 	VSHUFI32X4      $0x88, Z15, Z14, Z13
 	VSHUFI32X4      $0xdd, Z15, Z14, Z14
 	VMOVDQU32       quarter0<>+0(SB), Z15
-	VPERMI2Q        Z22, Z17, Z15
+	VPERMI2Q        Z23, Z18, Z15
 	VCVTPH2PS       Y15, Z15
 	VPADDD.BCST     324(R13), Z8, Z8
 	VCVTDQ2PS       Z8, Z8
@@ -55057,7 +55633,7 @@ within:
 	VMULPS          Z15, Z8, Z8
 	VFMADD231PS     Z8, Z9, Z2
 	VMOVDQU32       quarter1<>+0(SB), Z8
-	VPERMI2Q        Z22, Z17, Z8
+	VPERMI2Q        Z23, Z18, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     396(R13), Z7, Z7
 	VCVTDQ2PS       Z7, Z7
@@ -55070,7 +55646,7 @@ within:
 	VMULPS          Z8, Z7, Z7
 	VFMADD231PS     Z7, Z12, Z2
 	VMOVDQU32       quarter2<>+0(SB), Z7
-	VPERMI2Q        Z22, Z17, Z7
+	VPERMI2Q        Z23, Z18, Z7
 	VCVTPH2PS       Y7, Z7
 	VPADDD.BCST     468(R13), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
@@ -55083,7 +55659,7 @@ within:
 	VMULPS          Z7, Z8, Z8
 	VFMADD231PS     Z8, Z13, Z2
 	VMOVDQU32       quarter3<>+0(SB), Z7
-	VPERMI2Q        Z22, Z17, Z7
+	VPERMI2Q        Z23, Z18, Z7
 	VCVTPH2PS       Y7, Z7
 	VPADDD.BCST     540(R13), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
@@ -65956,7 +66532,9 @@ block:
 	VMOVDQA64       Z0, Z10
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
-	VPERMT2B        8(BX), Z5, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       8(BX), Z11
+	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
 	VPSHUFB         Z11, Z2, Z11
@@ -65968,7 +66546,9 @@ block:
 	VMOVDQU32       (BX)(AX*1), Z9
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
-	VPERMT2B        8(BX)(AX*1), Z5, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       8(BX)(AX*1), Z11
+	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
 	VPSHUFB         Z11, Z2, Z11
@@ -65980,7 +66560,9 @@ block:
 	VMOVDQU32       (BX)(AX*2), Z9
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
-	VPERMT2B        8(BX)(AX*2), Z5, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       8(BX)(AX*2), Z11
+	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
 	VPSHUFB         Z11, Z2, Z11
@@ -65992,7 +66574,9 @@ block:
 	VMOVDQU32       (BX)(CX*1), Z9
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
-	VPERMT2B        8(BX)(CX*1), Z5, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       8(BX)(CX*1), Z11
+	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
 	VPSHUFB         Z11, Z2, Z11
@@ -66013,7 +66597,9 @@ block:
 	VMOVDQU32       (SI), Z11
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
-	VPERMT2B        8(SI), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(SI), Z12
+	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VPSHUFB         Z12, Z2, Z12
@@ -66025,7 +66611,9 @@ block:
 	VMOVDQU32       (SI)(AX*1), Z11
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
-	VPERMT2B        8(SI)(AX*1), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(SI)(AX*1), Z12
+	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VPSHUFB         Z12, Z2, Z12
@@ -66037,7 +66625,9 @@ block:
 	VMOVDQU32       (SI)(AX*2), Z11
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
-	VPERMT2B        8(SI)(AX*2), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(SI)(AX*2), Z12
+	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VPSHUFB         Z12, Z2, Z12
@@ -66049,7 +66639,9 @@ block:
 	VMOVDQU32       (SI)(CX*1), Z11
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
-	VPERMT2B        8(SI)(CX*1), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       8(SI)(CX*1), Z12
+	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VPSHUFB         Z12, Z2, Z12
@@ -66072,7 +66664,9 @@ block:
 	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
-	VPERMT2B        8(DI), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       8(DI), Z14
+	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VPSHUFB         Z14, Z2, Z14
@@ -66084,7 +66678,9 @@ block:
 	VMOVDQU32       (DI)(AX*1), Z12
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
-	VPERMT2B        8(DI)(AX*1), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       8(DI)(AX*1), Z14
+	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VPSHUFB         Z14, Z2, Z14
@@ -66096,7 +66692,9 @@ block:
 	VMOVDQU32       (DI)(AX*2), Z12
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
-	VPERMT2B        8(DI)(AX*2), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       8(DI)(AX*2), Z14
+	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VPSHUFB         Z14, Z2, Z14
@@ -66108,7 +66706,9 @@ block:
 	VMOVDQU32       (DI)(CX*1), Z12
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
-	VPERMT2B        8(DI)(CX*1), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       8(DI)(CX*1), Z14
+	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VPSHUFB         Z14, Z2, Z14
@@ -66129,7 +66729,9 @@ block:
 	VMOVDQU32       (R8), Z14
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
-	VPERMT2B        8(R8), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       8(R8), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VPSHUFB         Z15, Z2, Z15
@@ -66141,7 +66743,9 @@ block:
 	VMOVDQU32       (R8)(AX*1), Z14
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
-	VPERMT2B        8(R8)(AX*1), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       8(R8)(AX*1), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VPSHUFB         Z15, Z2, Z15
@@ -66153,7 +66757,9 @@ block:
 	VMOVDQU32       (R8)(AX*2), Z14
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
-	VPERMT2B        8(R8)(AX*2), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       8(R8)(AX*2), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VPSHUFB         Z15, Z2, Z15
@@ -66165,7 +66771,9 @@ block:
 	VMOVDQU32       (R8)(CX*1), Z14
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
-	VPERMT2B        8(R8)(CX*1), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       8(R8)(CX*1), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VPSHUFB         Z15, Z2, Z15
@@ -66236,7 +66844,9 @@ block:
 	VMOVDQA64       Z0, Z10
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
-	VPERMT2B        80(BX), Z5, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       80(BX), Z11
+	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
 	VPSHUFB         Z11, Z2, Z11
@@ -66248,7 +66858,9 @@ block:
 	VMOVDQU32       72(BX)(AX*1), Z9
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
-	VPERMT2B        80(BX)(AX*1), Z5, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       80(BX)(AX*1), Z11
+	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
 	VPSHUFB         Z11, Z2, Z11
@@ -66260,7 +66872,9 @@ block:
 	VMOVDQU32       72(BX)(AX*2), Z9
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
-	VPERMT2B        80(BX)(AX*2), Z5, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       80(BX)(AX*2), Z11
+	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
 	VPSHUFB         Z11, Z2, Z11
@@ -66272,7 +66886,9 @@ block:
 	VMOVDQU32       72(BX)(CX*1), Z9
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
-	VPERMT2B        80(BX)(CX*1), Z5, Z9
+	VMOVDQA64       Z9, Z9
+	VMOVDQU32       80(BX)(CX*1), Z11
+	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
 	VPSHUFB         Z11, Z2, Z11
@@ -66293,7 +66909,9 @@ block:
 	VMOVDQU32       72(SI), Z11
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
-	VPERMT2B        80(SI), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(SI), Z12
+	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VPSHUFB         Z12, Z2, Z12
@@ -66305,7 +66923,9 @@ block:
 	VMOVDQU32       72(SI)(AX*1), Z11
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
-	VPERMT2B        80(SI)(AX*1), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(SI)(AX*1), Z12
+	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VPSHUFB         Z12, Z2, Z12
@@ -66317,7 +66937,9 @@ block:
 	VMOVDQU32       72(SI)(AX*2), Z11
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
-	VPERMT2B        80(SI)(AX*2), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(SI)(AX*2), Z12
+	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VPSHUFB         Z12, Z2, Z12
@@ -66329,7 +66951,9 @@ block:
 	VMOVDQU32       72(SI)(CX*1), Z11
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
-	VPERMT2B        80(SI)(CX*1), Z5, Z11
+	VMOVDQA64       Z11, Z11
+	VMOVDQU32       80(SI)(CX*1), Z12
+	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
 	VPSHUFB         Z12, Z2, Z12
@@ -66352,7 +66976,9 @@ block:
 	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
-	VPERMT2B        80(DI), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       80(DI), Z14
+	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VPSHUFB         Z14, Z2, Z14
@@ -66364,7 +66990,9 @@ block:
 	VMOVDQU32       72(DI)(AX*1), Z12
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
-	VPERMT2B        80(DI)(AX*1), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       80(DI)(AX*1), Z14
+	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VPSHUFB         Z14, Z2, Z14
@@ -66376,7 +67004,9 @@ block:
 	VMOVDQU32       72(DI)(AX*2), Z12
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
-	VPERMT2B        80(DI)(AX*2), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       80(DI)(AX*2), Z14
+	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VPSHUFB         Z14, Z2, Z14
@@ -66388,7 +67018,9 @@ block:
 	VMOVDQU32       72(DI)(CX*1), Z12
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
-	VPERMT2B        80(DI)(CX*1), Z5, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       80(DI)(CX*1), Z14
+	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
 	VPSHUFB         Z14, Z2, Z14
@@ -66409,7 +67041,9 @@ block:
 	VMOVDQU32       72(R8), Z14
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
-	VPERMT2B        80(R8), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       80(R8), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VPSHUFB         Z15, Z2, Z15
@@ -66421,7 +67055,9 @@ block:
 	VMOVDQU32       72(R8)(AX*1), Z14
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
-	VPERMT2B        80(R8)(AX*1), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       80(R8)(AX*1), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VPSHUFB         Z15, Z2, Z15
@@ -66433,7 +67069,9 @@ block:
 	VMOVDQU32       72(R8)(AX*2), Z14
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
-	VPERMT2B        80(R8)(AX*2), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       80(R8)(AX*2), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VPSHUFB         Z15, Z2, Z15
@@ -66445,7 +67083,9 @@ block:
 	VMOVDQU32       72(R8)(CX*1), Z14
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
-	VPERMT2B        80(R8)(CX*1), Z5, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       80(R8)(CX*1), Z15
+	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VPSHUFB         Z15, Z2, Z15
@@ -66574,7 +67214,9 @@ block:
 	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
-	VPERMT2B        8(BX), Z6, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       8(BX), Z14
+	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
 	VPSHUFB         Z14, Z3, Z14
@@ -66589,7 +67231,9 @@ block:
 	VMOVDQU32       (BX)(AX*1), Z12
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
-	VPERMT2B        8(BX)(AX*1), Z6, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       8(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
 	VPSHUFB         Z14, Z3, Z14
@@ -66604,7 +67248,9 @@ block:
 	VMOVDQU32       (BX)(AX*2), Z12
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
-	VPERMT2B        8(BX)(AX*2), Z6, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       8(BX)(AX*2), Z14
+	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
 	VPSHUFB         Z14, Z3, Z14
@@ -66619,7 +67265,9 @@ block:
 	VMOVDQU32       (BX)(CX*1), Z12
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
-	VPERMT2B        8(BX)(CX*1), Z6, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       8(BX)(CX*1), Z14
+	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
 	VPSHUFB         Z14, Z3, Z14
@@ -66652,7 +67300,9 @@ block:
 	VMOVDQU32       (SI), Z15
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
-	VPERMT2B        8(SI), Z6, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       8(SI), Z16
+	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
 	VPSHUFB         Z16, Z3, Z16
@@ -66667,7 +67317,9 @@ block:
 	VMOVDQU32       (SI)(AX*1), Z15
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
-	VPERMT2B        8(SI)(AX*1), Z6, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       8(SI)(AX*1), Z16
+	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
 	VPSHUFB         Z16, Z3, Z16
@@ -66682,7 +67334,9 @@ block:
 	VMOVDQU32       (SI)(AX*2), Z15
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
-	VPERMT2B        8(SI)(AX*2), Z6, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       8(SI)(AX*2), Z16
+	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
 	VPSHUFB         Z16, Z3, Z16
@@ -66697,7 +67351,9 @@ block:
 	VMOVDQU32       (SI)(CX*1), Z15
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
-	VPERMT2B        8(SI)(CX*1), Z6, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       8(SI)(CX*1), Z16
+	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
 	VPSHUFB         Z16, Z3, Z16
@@ -66732,7 +67388,9 @@ block:
 	VMOVDQA64       Z0, Z18
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
-	VPERMT2B        8(DI), Z6, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       8(DI), Z19
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
 	VPSHUFB         Z19, Z3, Z19
@@ -66747,7 +67405,9 @@ block:
 	VMOVDQU32       (DI)(AX*1), Z17
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
-	VPERMT2B        8(DI)(AX*1), Z6, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       8(DI)(AX*1), Z19
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
 	VPSHUFB         Z19, Z3, Z19
@@ -66762,7 +67422,9 @@ block:
 	VMOVDQU32       (DI)(AX*2), Z17
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
-	VPERMT2B        8(DI)(AX*2), Z6, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       8(DI)(AX*2), Z19
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
 	VPSHUFB         Z19, Z3, Z19
@@ -66777,7 +67439,9 @@ block:
 	VMOVDQU32       (DI)(CX*1), Z17
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
-	VPERMT2B        8(DI)(CX*1), Z6, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       8(DI)(CX*1), Z19
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
 	VPSHUFB         Z19, Z3, Z19
@@ -66810,7 +67474,9 @@ block:
 	VMOVDQU32       (R8), Z20
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
-	VPERMT2B        8(R8), Z6, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       8(R8), Z21
+	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
 	VPSHUFB         Z21, Z3, Z21
@@ -66825,7 +67491,9 @@ block:
 	VMOVDQU32       (R8)(AX*1), Z20
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
-	VPERMT2B        8(R8)(AX*1), Z6, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       8(R8)(AX*1), Z21
+	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
 	VPSHUFB         Z21, Z3, Z21
@@ -66840,7 +67508,9 @@ block:
 	VMOVDQU32       (R8)(AX*2), Z20
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
-	VPERMT2B        8(R8)(AX*2), Z6, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       8(R8)(AX*2), Z21
+	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
 	VPSHUFB         Z21, Z3, Z21
@@ -66855,7 +67525,9 @@ block:
 	VMOVDQU32       (R8)(CX*1), Z20
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
-	VPERMT2B        8(R8)(CX*1), Z6, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       8(R8)(CX*1), Z21
+	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
 	VPSHUFB         Z21, Z3, Z21
@@ -66974,7 +67646,9 @@ block:
 	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
-	VPERMT2B        80(BX), Z6, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       80(BX), Z14
+	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
 	VPSHUFB         Z14, Z3, Z14
@@ -66989,7 +67663,9 @@ block:
 	VMOVDQU32       72(BX)(AX*1), Z12
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
-	VPERMT2B        80(BX)(AX*1), Z6, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       80(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
 	VPSHUFB         Z14, Z3, Z14
@@ -67004,7 +67680,9 @@ block:
 	VMOVDQU32       72(BX)(AX*2), Z12
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
-	VPERMT2B        80(BX)(AX*2), Z6, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       80(BX)(AX*2), Z14
+	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
 	VPSHUFB         Z14, Z3, Z14
@@ -67019,7 +67697,9 @@ block:
 	VMOVDQU32       72(BX)(CX*1), Z12
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
-	VPERMT2B        80(BX)(CX*1), Z6, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       80(BX)(CX*1), Z14
+	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
 	VPSHUFB         Z14, Z3, Z14
@@ -67052,7 +67732,9 @@ block:
 	VMOVDQU32       72(SI), Z15
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
-	VPERMT2B        80(SI), Z6, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       80(SI), Z16
+	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
 	VPSHUFB         Z16, Z3, Z16
@@ -67067,7 +67749,9 @@ block:
 	VMOVDQU32       72(SI)(AX*1), Z15
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
-	VPERMT2B        80(SI)(AX*1), Z6, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       80(SI)(AX*1), Z16
+	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
 	VPSHUFB         Z16, Z3, Z16
@@ -67082,7 +67766,9 @@ block:
 	VMOVDQU32       72(SI)(AX*2), Z15
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
-	VPERMT2B        80(SI)(AX*2), Z6, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       80(SI)(AX*2), Z16
+	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
 	VPSHUFB         Z16, Z3, Z16
@@ -67097,7 +67783,9 @@ block:
 	VMOVDQU32       72(SI)(CX*1), Z15
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
-	VPERMT2B        80(SI)(CX*1), Z6, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       80(SI)(CX*1), Z16
+	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
 	VPSHUFB         Z16, Z3, Z16
@@ -67132,7 +67820,9 @@ block:
 	VMOVDQA64       Z0, Z18
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
-	VPERMT2B        80(DI), Z6, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       80(DI), Z19
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
 	VPSHUFB         Z19, Z3, Z19
@@ -67147,7 +67837,9 @@ block:
 	VMOVDQU32       72(DI)(AX*1), Z17
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
-	VPERMT2B        80(DI)(AX*1), Z6, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       80(DI)(AX*1), Z19
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
 	VPSHUFB         Z19, Z3, Z19
@@ -67162,7 +67854,9 @@ block:
 	VMOVDQU32       72(DI)(AX*2), Z17
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
-	VPERMT2B        80(DI)(AX*2), Z6, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       80(DI)(AX*2), Z19
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
 	VPSHUFB         Z19, Z3, Z19
@@ -67177,7 +67871,9 @@ block:
 	VMOVDQU32       72(DI)(CX*1), Z17
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
-	VPERMT2B        80(DI)(CX*1), Z6, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       80(DI)(CX*1), Z19
+	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
 	VPSHUFB         Z19, Z3, Z19
@@ -67210,7 +67906,9 @@ block:
 	VMOVDQU32       72(R8), Z20
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
-	VPERMT2B        80(R8), Z6, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       80(R8), Z21
+	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
 	VPSHUFB         Z21, Z3, Z21
@@ -67225,7 +67923,9 @@ block:
 	VMOVDQU32       72(R8)(AX*1), Z20
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
-	VPERMT2B        80(R8)(AX*1), Z6, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       80(R8)(AX*1), Z21
+	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
 	VPSHUFB         Z21, Z3, Z21
@@ -67240,7 +67940,9 @@ block:
 	VMOVDQU32       72(R8)(AX*2), Z20
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
-	VPERMT2B        80(R8)(AX*2), Z6, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       80(R8)(AX*2), Z21
+	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
 	VPSHUFB         Z21, Z3, Z21
@@ -67255,7 +67957,9 @@ block:
 	VMOVDQU32       72(R8)(CX*1), Z20
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
-	VPERMT2B        80(R8)(CX*1), Z6, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       80(R8)(CX*1), Z21
+	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
 	VPSHUFB         Z21, Z3, Z21
@@ -68849,7 +69553,9 @@ within:
 	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
-	VPERMT2B        4(BX), Z8, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       4(BX), Z14
+	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
 	VPSHUFB         Z14, Z5, Z14
@@ -68861,7 +69567,9 @@ within:
 	VMOVDQU32       (BX)(AX*1), Z12
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
-	VPERMT2B        4(BX)(AX*1), Z8, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       4(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
 	VPSHUFB         Z14, Z5, Z14
@@ -68873,7 +69581,9 @@ within:
 	VMOVDQU32       (BX)(AX*2), Z12
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
-	VPERMT2B        4(BX)(AX*2), Z8, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       4(BX)(AX*2), Z14
+	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
 	VPSHUFB         Z14, Z5, Z14
@@ -68885,7 +69595,9 @@ within:
 	VMOVDQU32       (BX)(CX*1), Z12
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
-	VPERMT2B        4(BX)(CX*1), Z8, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       4(BX)(CX*1), Z14
+	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
 	VPSHUFB         Z14, Z5, Z14
@@ -68906,7 +69618,9 @@ within:
 	VMOVDQU32       (SI), Z14
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
-	VPERMT2B        4(SI), Z8, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       4(SI), Z15
+	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
 	VPSHUFB         Z15, Z5, Z15
@@ -68918,7 +69632,9 @@ within:
 	VMOVDQU32       (SI)(AX*1), Z14
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
-	VPERMT2B        4(SI)(AX*1), Z8, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       4(SI)(AX*1), Z15
+	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
 	VPSHUFB         Z15, Z5, Z15
@@ -68930,7 +69646,9 @@ within:
 	VMOVDQU32       (SI)(AX*2), Z14
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
-	VPERMT2B        4(SI)(AX*2), Z8, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       4(SI)(AX*2), Z15
+	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
 	VPSHUFB         Z15, Z5, Z15
@@ -68942,7 +69660,9 @@ within:
 	VMOVDQU32       (SI)(CX*1), Z14
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
-	VPERMT2B        4(SI)(CX*1), Z8, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       4(SI)(CX*1), Z15
+	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
 	VPSHUFB         Z15, Z5, Z15
@@ -68964,7 +69684,9 @@ within:
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
-	VPERMT2B        4(DI), Z8, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       4(DI), Z17
+	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
 	VPSHUFB         Z17, Z5, Z17
@@ -68976,7 +69698,9 @@ within:
 	VMOVDQU32       (DI)(AX*1), Z15
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
-	VPERMT2B        4(DI)(AX*1), Z8, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       4(DI)(AX*1), Z17
+	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
 	VPSHUFB         Z17, Z5, Z17
@@ -68988,7 +69712,9 @@ within:
 	VMOVDQU32       (DI)(AX*2), Z15
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
-	VPERMT2B        4(DI)(AX*2), Z8, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       4(DI)(AX*2), Z17
+	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
 	VPSHUFB         Z17, Z5, Z17
@@ -69000,7 +69726,9 @@ within:
 	VMOVDQU32       (DI)(CX*1), Z15
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
-	VPERMT2B        4(DI)(CX*1), Z8, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       4(DI)(CX*1), Z17
+	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
 	VPSHUFB         Z17, Z5, Z17
@@ -69021,7 +69749,9 @@ within:
 	VMOVDQU32       (R8), Z17
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
-	VPERMT2B        4(R8), Z8, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       4(R8), Z18
+	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
 	VPSHUFB         Z18, Z5, Z18
@@ -69033,7 +69763,9 @@ within:
 	VMOVDQU32       (R8)(AX*1), Z17
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
-	VPERMT2B        4(R8)(AX*1), Z8, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       4(R8)(AX*1), Z18
+	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
 	VPSHUFB         Z18, Z5, Z18
@@ -69045,7 +69777,9 @@ within:
 	VMOVDQU32       (R8)(AX*2), Z17
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
-	VPERMT2B        4(R8)(AX*2), Z8, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       4(R8)(AX*2), Z18
+	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
 	VPSHUFB         Z18, Z5, Z18
@@ -69057,7 +69791,9 @@ within:
 	VMOVDQU32       (R8)(CX*1), Z17
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
-	VPERMT2B        4(R8)(CX*1), Z8, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       4(R8)(CX*1), Z18
+	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
 	VPSHUFB         Z18, Z5, Z18
@@ -69156,7 +69892,9 @@ within:
 	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
-	VPERMT2B        72(BX), Z8, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       72(BX), Z14
+	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
 	VPSHUFB         Z14, Z5, Z14
@@ -69169,7 +69907,9 @@ within:
 	VMOVDQU32       68(BX)(AX*1), Z12
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
-	VPERMT2B        72(BX)(AX*1), Z8, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       72(BX)(AX*1), Z14
+	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
 	VPSHUFB         Z14, Z5, Z14
@@ -69182,7 +69922,9 @@ within:
 	VMOVDQU32       68(BX)(AX*2), Z12
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
-	VPERMT2B        72(BX)(AX*2), Z8, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       72(BX)(AX*2), Z14
+	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
 	VPSHUFB         Z14, Z5, Z14
@@ -69195,7 +69937,9 @@ within:
 	VMOVDQU32       68(BX)(CX*1), Z12
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
-	VPERMT2B        72(BX)(CX*1), Z8, Z12
+	VMOVDQA64       Z12, Z12
+	VMOVDQU32       72(BX)(CX*1), Z14
+	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
 	VPSHUFB         Z14, Z5, Z14
@@ -69217,7 +69961,9 @@ within:
 	VMOVDQU32       68(SI), Z14
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
-	VPERMT2B        72(SI), Z8, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       72(SI), Z15
+	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
 	VPSHUFB         Z15, Z5, Z15
@@ -69230,7 +69976,9 @@ within:
 	VMOVDQU32       68(SI)(AX*1), Z14
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
-	VPERMT2B        72(SI)(AX*1), Z8, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       72(SI)(AX*1), Z15
+	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
 	VPSHUFB         Z15, Z5, Z15
@@ -69243,7 +69991,9 @@ within:
 	VMOVDQU32       68(SI)(AX*2), Z14
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
-	VPERMT2B        72(SI)(AX*2), Z8, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       72(SI)(AX*2), Z15
+	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
 	VPSHUFB         Z15, Z5, Z15
@@ -69256,7 +70006,9 @@ within:
 	VMOVDQU32       68(SI)(CX*1), Z14
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
-	VPERMT2B        72(SI)(CX*1), Z8, Z14
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       72(SI)(CX*1), Z15
+	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
 	VPSHUFB         Z15, Z5, Z15
@@ -69279,7 +70031,9 @@ within:
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
-	VPERMT2B        72(DI), Z8, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       72(DI), Z17
+	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
 	VPSHUFB         Z17, Z5, Z17
@@ -69292,7 +70046,9 @@ within:
 	VMOVDQU32       68(DI)(AX*1), Z15
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
-	VPERMT2B        72(DI)(AX*1), Z8, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       72(DI)(AX*1), Z17
+	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
 	VPSHUFB         Z17, Z5, Z17
@@ -69305,7 +70061,9 @@ within:
 	VMOVDQU32       68(DI)(AX*2), Z15
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
-	VPERMT2B        72(DI)(AX*2), Z8, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       72(DI)(AX*2), Z17
+	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
 	VPSHUFB         Z17, Z5, Z17
@@ -69318,7 +70076,9 @@ within:
 	VMOVDQU32       68(DI)(CX*1), Z15
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
-	VPERMT2B        72(DI)(CX*1), Z8, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       72(DI)(CX*1), Z17
+	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
 	VPSHUFB         Z17, Z5, Z17
@@ -69340,7 +70100,9 @@ within:
 	VMOVDQU32       68(R8), Z17
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
-	VPERMT2B        72(R8), Z8, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       72(R8), Z18
+	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
 	VPSHUFB         Z18, Z5, Z18
@@ -69353,7 +70115,9 @@ within:
 	VMOVDQU32       68(R8)(AX*1), Z17
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
-	VPERMT2B        72(R8)(AX*1), Z8, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       72(R8)(AX*1), Z18
+	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
 	VPSHUFB         Z18, Z5, Z18
@@ -69366,7 +70130,9 @@ within:
 	VMOVDQU32       68(R8)(AX*2), Z17
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
-	VPERMT2B        72(R8)(AX*2), Z8, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       72(R8)(AX*2), Z18
+	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
 	VPSHUFB         Z18, Z5, Z18
@@ -69379,7 +70145,9 @@ within:
 	VMOVDQU32       68(R8)(CX*1), Z17
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
-	VPERMT2B        72(R8)(CX*1), Z8, Z17
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       72(R8)(CX*1), Z18
+	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
 	VPSHUFB         Z18, Z5, Z18
@@ -69704,7 +70472,9 @@ within:
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
-	VPERMT2B        4(BX), Z9, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       4(BX), Z17
+	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
 	VPSHUFB         Z17, Z6, Z17
@@ -69719,7 +70489,9 @@ within:
 	VMOVDQU32       (BX)(AX*1), Z15
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
-	VPERMT2B        4(BX)(AX*1), Z9, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       4(BX)(AX*1), Z17
+	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
 	VPSHUFB         Z17, Z6, Z17
@@ -69734,7 +70506,9 @@ within:
 	VMOVDQU32       (BX)(AX*2), Z15
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
-	VPERMT2B        4(BX)(AX*2), Z9, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       4(BX)(AX*2), Z17
+	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
 	VPSHUFB         Z17, Z6, Z17
@@ -69749,7 +70523,9 @@ within:
 	VMOVDQU32       (BX)(CX*1), Z15
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
-	VPERMT2B        4(BX)(CX*1), Z9, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       4(BX)(CX*1), Z17
+	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
 	VPSHUFB         Z17, Z6, Z17
@@ -69782,7 +70558,9 @@ within:
 	VMOVDQU32       (SI), Z18
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
-	VPERMT2B        4(SI), Z9, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       4(SI), Z19
+	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
 	VPSHUFB         Z19, Z6, Z19
@@ -69797,7 +70575,9 @@ within:
 	VMOVDQU32       (SI)(AX*1), Z18
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
-	VPERMT2B        4(SI)(AX*1), Z9, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       4(SI)(AX*1), Z19
+	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
 	VPSHUFB         Z19, Z6, Z19
@@ -69812,7 +70592,9 @@ within:
 	VMOVDQU32       (SI)(AX*2), Z18
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
-	VPERMT2B        4(SI)(AX*2), Z9, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       4(SI)(AX*2), Z19
+	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
 	VPSHUFB         Z19, Z6, Z19
@@ -69827,7 +70609,9 @@ within:
 	VMOVDQU32       (SI)(CX*1), Z18
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
-	VPERMT2B        4(SI)(CX*1), Z9, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       4(SI)(CX*1), Z19
+	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
 	VPSHUFB         Z19, Z6, Z19
@@ -69861,7 +70645,9 @@ within:
 	VMOVDQA64       Z0, Z21
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
-	VPERMT2B        4(DI), Z9, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       4(DI), Z22
+	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
 	VPSHUFB         Z22, Z6, Z22
@@ -69876,7 +70662,9 @@ within:
 	VMOVDQU32       (DI)(AX*1), Z20
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
-	VPERMT2B        4(DI)(AX*1), Z9, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       4(DI)(AX*1), Z22
+	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
 	VPSHUFB         Z22, Z6, Z22
@@ -69891,7 +70679,9 @@ within:
 	VMOVDQU32       (DI)(AX*2), Z20
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
-	VPERMT2B        4(DI)(AX*2), Z9, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       4(DI)(AX*2), Z22
+	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
 	VPSHUFB         Z22, Z6, Z22
@@ -69906,7 +70696,9 @@ within:
 	VMOVDQU32       (DI)(CX*1), Z20
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
-	VPERMT2B        4(DI)(CX*1), Z9, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       4(DI)(CX*1), Z22
+	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
 	VPSHUFB         Z22, Z6, Z22
@@ -69939,7 +70731,9 @@ within:
 	VMOVDQU32       (R8), Z23
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
-	VPERMT2B        4(R8), Z9, Z23
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       4(R8), Z24
+	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
 	VPSHUFB         Z24, Z6, Z24
@@ -69954,7 +70748,9 @@ within:
 	VMOVDQU32       (R8)(AX*1), Z23
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
-	VPERMT2B        4(R8)(AX*1), Z9, Z23
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       4(R8)(AX*1), Z24
+	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
 	VPSHUFB         Z24, Z6, Z24
@@ -69969,7 +70765,9 @@ within:
 	VMOVDQU32       (R8)(AX*2), Z23
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
-	VPERMT2B        4(R8)(AX*2), Z9, Z23
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       4(R8)(AX*2), Z24
+	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
 	VPSHUFB         Z24, Z6, Z24
@@ -69984,7 +70782,9 @@ within:
 	VMOVDQU32       (R8)(CX*1), Z23
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
-	VPERMT2B        4(R8)(CX*1), Z9, Z23
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       4(R8)(CX*1), Z24
+	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
 	VPSHUFB         Z24, Z6, Z24
@@ -70131,7 +70931,9 @@ within:
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
-	VPERMT2B        72(BX), Z9, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       72(BX), Z17
+	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
 	VPSHUFB         Z17, Z6, Z17
@@ -70147,7 +70949,9 @@ within:
 	VMOVDQU32       68(BX)(AX*1), Z15
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
-	VPERMT2B        72(BX)(AX*1), Z9, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       72(BX)(AX*1), Z17
+	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
 	VPSHUFB         Z17, Z6, Z17
@@ -70163,7 +70967,9 @@ within:
 	VMOVDQU32       68(BX)(AX*2), Z15
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
-	VPERMT2B        72(BX)(AX*2), Z9, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       72(BX)(AX*2), Z17
+	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
 	VPSHUFB         Z17, Z6, Z17
@@ -70179,7 +70985,9 @@ within:
 	VMOVDQU32       68(BX)(CX*1), Z15
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
-	VPERMT2B        72(BX)(CX*1), Z9, Z15
+	VMOVDQA64       Z15, Z15
+	VMOVDQU32       72(BX)(CX*1), Z17
+	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
 	VPSHUFB         Z17, Z6, Z17
@@ -70213,7 +71021,9 @@ within:
 	VMOVDQU32       68(SI), Z18
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
-	VPERMT2B        72(SI), Z9, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       72(SI), Z19
+	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
 	VPSHUFB         Z19, Z6, Z19
@@ -70229,7 +71039,9 @@ within:
 	VMOVDQU32       68(SI)(AX*1), Z18
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
-	VPERMT2B        72(SI)(AX*1), Z9, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       72(SI)(AX*1), Z19
+	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
 	VPSHUFB         Z19, Z6, Z19
@@ -70245,7 +71057,9 @@ within:
 	VMOVDQU32       68(SI)(AX*2), Z18
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
-	VPERMT2B        72(SI)(AX*2), Z9, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       72(SI)(AX*2), Z19
+	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
 	VPSHUFB         Z19, Z6, Z19
@@ -70261,7 +71075,9 @@ within:
 	VMOVDQU32       68(SI)(CX*1), Z18
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
-	VPERMT2B        72(SI)(CX*1), Z9, Z18
+	VMOVDQA64       Z18, Z18
+	VMOVDQU32       72(SI)(CX*1), Z19
+	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
 	VPSHUFB         Z19, Z6, Z19
@@ -70296,7 +71112,9 @@ within:
 	VMOVDQA64       Z0, Z21
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
-	VPERMT2B        72(DI), Z9, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       72(DI), Z22
+	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
 	VPSHUFB         Z22, Z6, Z22
@@ -70312,7 +71130,9 @@ within:
 	VMOVDQU32       68(DI)(AX*1), Z20
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
-	VPERMT2B        72(DI)(AX*1), Z9, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       72(DI)(AX*1), Z22
+	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
 	VPSHUFB         Z22, Z6, Z22
@@ -70328,7 +71148,9 @@ within:
 	VMOVDQU32       68(DI)(AX*2), Z20
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
-	VPERMT2B        72(DI)(AX*2), Z9, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       72(DI)(AX*2), Z22
+	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
 	VPSHUFB         Z22, Z6, Z22
@@ -70344,7 +71166,9 @@ within:
 	VMOVDQU32       68(DI)(CX*1), Z20
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
-	VPERMT2B        72(DI)(CX*1), Z9, Z20
+	VMOVDQA64       Z20, Z20
+	VMOVDQU32       72(DI)(CX*1), Z22
+	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
 	VPSHUFB         Z22, Z6, Z22
@@ -70378,7 +71202,9 @@ within:
 	VMOVDQU32       68(R8), Z23
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
-	VPERMT2B        72(R8), Z9, Z23
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       72(R8), Z24
+	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
 	VPSHUFB         Z24, Z6, Z24
@@ -70394,7 +71220,9 @@ within:
 	VMOVDQU32       68(R8)(AX*1), Z23
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
-	VPERMT2B        72(R8)(AX*1), Z9, Z23
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       72(R8)(AX*1), Z24
+	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
 	VPSHUFB         Z24, Z6, Z24
@@ -70410,7 +71238,9 @@ within:
 	VMOVDQU32       68(R8)(AX*2), Z23
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
-	VPERMT2B        72(R8)(AX*2), Z9, Z23
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       72(R8)(AX*2), Z24
+	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
 	VPSHUFB         Z24, Z6, Z24
@@ -70426,7 +71256,9 @@ within:
 	VMOVDQU32       68(R8)(CX*1), Z23
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
-	VPERMT2B        72(R8)(CX*1), Z9, Z23
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       72(R8)(CX*1), Z24
+	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
 	VPSHUFB         Z24, Z6, Z24
@@ -70650,25 +71482,29 @@ within:
 	PREFETCHT0      (R9)
 	VMOVDQU32       (BX), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        4(BX), Z12, Z16
-	VMOVDQA64       Z0, Z17
+	VMOVDQU32       4(BX), Z17
+	VPERMT2B        Z17, Z12, Z16
+	VMOVDQA64       Z0, Z18
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z16, K4, Z17
-	VPERMT2B        4(BX), Z11, Z15
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z17, Z11, Z15
 	VPANDD          Z9, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
 	VPSHUFB         Z16, Z8, Z16
 	VPSHUFB         Z15, Z8, Z15
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z13, Z16, Z18
-	VPDPBUSD        Z14, Z15, Z18
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z13, Z16, Z17
+	VPDPBUSD        Z14, Z15, Z17
 	PREFETCHT0      (R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        4(BX)(AX*1), Z12, Z16
+	VMOVDQU32       4(BX)(AX*1), Z19
+	VPERMT2B        Z19, Z12, Z16
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z16, K4, Z17
-	VPERMT2B        4(BX)(AX*1), Z11, Z15
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z19, Z11, Z15
 	VPANDD          Z9, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
 	VPSHUFB         Z16, Z8, Z16
@@ -70679,10 +71515,12 @@ within:
 	PREFETCHT0      (R9)(AX*2)
 	VMOVDQU32       (BX)(AX*2), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        4(BX)(AX*2), Z12, Z16
+	VMOVDQU32       4(BX)(AX*2), Z20
+	VPERMT2B        Z20, Z12, Z16
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z16, K4, Z17
-	VPERMT2B        4(BX)(AX*2), Z11, Z15
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z20, Z11, Z15
 	VPANDD          Z9, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
 	VPSHUFB         Z16, Z8, Z16
@@ -70693,10 +71531,12 @@ within:
 	PREFETCHT0      (R9)(CX*1)
 	VMOVDQU32       (BX)(CX*1), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        4(BX)(CX*1), Z12, Z16
+	VMOVDQU32       4(BX)(CX*1), Z21
+	VPERMT2B        Z21, Z12, Z16
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z16, K4, Z17
-	VPERMT2B        4(BX)(CX*1), Z11, Z15
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z21, Z11, Z15
 	VPANDD          Z9, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
 	VPSHUFB         Z16, Z8, Z16
@@ -70704,201 +71544,225 @@ within:
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z13, Z16, Z21
 	VPDPBUSD        Z14, Z15, Z21
-	VPUNPCKLDQ      Z19, Z18, Z15
-	VPUNPCKHDQ      Z19, Z18, Z16
+	VPUNPCKLDQ      Z19, Z17, Z15
+	VPUNPCKHDQ      Z19, Z17, Z16
 	VPADDD          Z16, Z15, Z15
 	VPUNPCKLDQ      Z21, Z20, Z16
-	VPUNPCKHDQ      Z21, Z20, Z18
-	VPADDD          Z18, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z15, Z18
+	VPUNPCKHDQ      Z21, Z20, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
 	VPUNPCKLQDQ     Z16, Z15, Z15
-	VPADDD          Z18, Z15, Z15
+	VPADDD          Z17, Z15, Z15
 	PREFETCHT0      (R10)
 	VMOVDQU32       (SI), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        4(SI), Z12, Z18
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       4(SI), Z19
+	VPERMT2B        Z19, Z12, Z17
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z18, K4, Z17
-	VPERMT2B        4(SI), Z11, Z16
-	VPANDD          Z9, Z16, Z18
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z19, Z11, Z16
+	VPANDD          Z9, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VPSHUFB         Z16, Z8, Z16
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z13, Z18, Z19
+	VPDPBUSD        Z13, Z17, Z19
 	VPDPBUSD        Z14, Z16, Z19
 	PREFETCHT0      (R10)(AX*1)
 	VMOVDQU32       (SI)(AX*1), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        4(SI)(AX*1), Z12, Z18
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       4(SI)(AX*1), Z20
+	VPERMT2B        Z20, Z12, Z17
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z18, K4, Z17
-	VPERMT2B        4(SI)(AX*1), Z11, Z16
-	VPANDD          Z9, Z16, Z18
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z20, Z11, Z16
+	VPANDD          Z9, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VPSHUFB         Z16, Z8, Z16
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z13, Z18, Z20
+	VPDPBUSD        Z13, Z17, Z20
 	VPDPBUSD        Z14, Z16, Z20
 	PREFETCHT0      (R10)(AX*2)
 	VMOVDQU32       (SI)(AX*2), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        4(SI)(AX*2), Z12, Z18
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       4(SI)(AX*2), Z21
+	VPERMT2B        Z21, Z12, Z17
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z18, K4, Z17
-	VPERMT2B        4(SI)(AX*2), Z11, Z16
-	VPANDD          Z9, Z16, Z18
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z21, Z11, Z16
+	VPANDD          Z9, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VPSHUFB         Z16, Z8, Z16
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z13, Z18, Z21
+	VPDPBUSD        Z13, Z17, Z21
 	VPDPBUSD        Z14, Z16, Z21
 	PREFETCHT0      (R10)(CX*1)
 	VMOVDQU32       (SI)(CX*1), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        4(SI)(CX*1), Z12, Z18
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       4(SI)(CX*1), Z22
+	VPERMT2B        Z22, Z12, Z17
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z17
-	VPERMT2B        4(SI)(CX*1), Z11, Z16
-	VPANDD          Z9, Z16, Z18
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z22, Z11, Z16
+	VPANDD          Z9, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VPSHUFB         Z16, Z8, Z16
 	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z13, Z18, Z22
+	VPDPBUSD        Z13, Z17, Z22
 	VPDPBUSD        Z14, Z16, Z22
 	VPUNPCKLDQ      Z20, Z19, Z16
-	VPUNPCKHDQ      Z20, Z19, Z18
-	VPADDD          Z18, Z16, Z16
-	VPUNPCKLDQ      Z22, Z21, Z18
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z22, Z21, Z17
 	VPUNPCKHDQ      Z22, Z21, Z19
-	VPADDD          Z19, Z18, Z18
-	VPUNPCKHQDQ     Z18, Z16, Z19
-	VPUNPCKLQDQ     Z18, Z16, Z16
+	VPADDD          Z19, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z19
+	VPUNPCKLQDQ     Z17, Z16, Z16
 	VPADDD          Z19, Z16, Z16
 	PREFETCHT0      (R11)
-	VMOVDQU32       (DI), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        4(DI), Z12, Z19
-	VMOVDQA64       Z0, Z20
+	VMOVDQU32       (DI), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       4(DI), Z20
+	VPERMT2B        Z20, Z12, Z19
+	VMOVDQA64       Z0, Z21
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z19, K4, Z20
-	VPERMT2B        4(DI), Z11, Z18
-	VPANDD          Z9, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VMOVDQU8        Z19, K4, Z21
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z20, Z11, Z17
+	VPANDD          Z9, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z17, Z17
 	VPSHUFB         Z19, Z8, Z19
-	VPSHUFB         Z18, Z8, Z18
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z13, Z19, Z21
-	VPDPBUSD        Z14, Z18, Z21
+	VPSHUFB         Z17, Z8, Z17
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z13, Z19, Z20
+	VPDPBUSD        Z14, Z17, Z20
 	PREFETCHT0      (R11)(AX*1)
-	VMOVDQU32       (DI)(AX*1), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        4(DI)(AX*1), Z12, Z19
+	VMOVDQU32       (DI)(AX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       4(DI)(AX*1), Z22
+	VPERMT2B        Z22, Z12, Z19
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z19, K4, Z20
-	VPERMT2B        4(DI)(AX*1), Z11, Z18
-	VPANDD          Z9, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VMOVDQU8        Z19, K4, Z21
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z22, Z11, Z17
+	VPANDD          Z9, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z17, Z17
 	VPSHUFB         Z19, Z8, Z19
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VMOVDQA32       Z0, Z22
 	VPDPBUSD        Z13, Z19, Z22
-	VPDPBUSD        Z14, Z18, Z22
+	VPDPBUSD        Z14, Z17, Z22
 	PREFETCHT0      (R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        4(DI)(AX*2), Z12, Z19
+	VMOVDQU32       (DI)(AX*2), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       4(DI)(AX*2), Z23
+	VPERMT2B        Z23, Z12, Z19
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z19, K4, Z20
-	VPERMT2B        4(DI)(AX*2), Z11, Z18
-	VPANDD          Z9, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VMOVDQU8        Z19, K4, Z21
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z23, Z11, Z17
+	VPANDD          Z9, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z17, Z17
 	VPSHUFB         Z19, Z8, Z19
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VMOVDQA32       Z0, Z23
 	VPDPBUSD        Z13, Z19, Z23
-	VPDPBUSD        Z14, Z18, Z23
+	VPDPBUSD        Z14, Z17, Z23
 	PREFETCHT0      (R11)(CX*1)
-	VMOVDQU32       (DI)(CX*1), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        4(DI)(CX*1), Z12, Z19
+	VMOVDQU32       (DI)(CX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       4(DI)(CX*1), Z24
+	VPERMT2B        Z24, Z12, Z19
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z19, K4, Z20
-	VPERMT2B        4(DI)(CX*1), Z11, Z18
-	VPANDD          Z9, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VMOVDQU8        Z19, K4, Z21
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z24, Z11, Z17
+	VPANDD          Z9, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z17, Z17
 	VPSHUFB         Z19, Z8, Z19
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z13, Z19, Z24
-	VPDPBUSD        Z14, Z18, Z24
-	VPUNPCKLDQ      Z22, Z21, Z18
-	VPUNPCKHDQ      Z22, Z21, Z19
-	VPADDD          Z19, Z18, Z18
+	VPDPBUSD        Z14, Z17, Z24
+	VPUNPCKLDQ      Z22, Z20, Z17
+	VPUNPCKHDQ      Z22, Z20, Z19
+	VPADDD          Z19, Z17, Z17
 	VPUNPCKLDQ      Z24, Z23, Z19
-	VPUNPCKHDQ      Z24, Z23, Z21
-	VPADDD          Z21, Z19, Z19
-	VPUNPCKHQDQ     Z19, Z18, Z21
-	VPUNPCKLQDQ     Z19, Z18, Z18
-	VPADDD          Z21, Z18, Z18
+	VPUNPCKHDQ      Z24, Z23, Z20
+	VPADDD          Z20, Z19, Z19
+	VPUNPCKHQDQ     Z19, Z17, Z20
+	VPUNPCKLQDQ     Z19, Z17, Z17
+	VPADDD          Z20, Z17, Z17
 	PREFETCHT0      (R12)
 	VMOVDQU32       (R8), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        4(R8), Z12, Z21
+	VMOVDQA64       Z19, Z20
+	VMOVDQU32       4(R8), Z22
+	VPERMT2B        Z22, Z12, Z20
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z21, K4, Z20
-	VPERMT2B        4(R8), Z11, Z19
-	VPANDD          Z9, Z19, Z21
+	VMOVDQU8        Z20, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z22, Z11, Z19
+	VPANDD          Z9, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
-	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z20, Z8, Z20
 	VPSHUFB         Z19, Z8, Z19
 	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z13, Z21, Z22
+	VPDPBUSD        Z13, Z20, Z22
 	VPDPBUSD        Z14, Z19, Z22
 	PREFETCHT0      (R12)(AX*1)
 	VMOVDQU32       (R8)(AX*1), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        4(R8)(AX*1), Z12, Z21
+	VMOVDQA64       Z19, Z20
+	VMOVDQU32       4(R8)(AX*1), Z23
+	VPERMT2B        Z23, Z12, Z20
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z21, K4, Z20
-	VPERMT2B        4(R8)(AX*1), Z11, Z19
-	VPANDD          Z9, Z19, Z21
+	VMOVDQU8        Z20, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z23, Z11, Z19
+	VPANDD          Z9, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
-	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z20, Z8, Z20
 	VPSHUFB         Z19, Z8, Z19
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z13, Z21, Z23
+	VPDPBUSD        Z13, Z20, Z23
 	VPDPBUSD        Z14, Z19, Z23
 	PREFETCHT0      (R12)(AX*2)
 	VMOVDQU32       (R8)(AX*2), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        4(R8)(AX*2), Z12, Z21
+	VMOVDQA64       Z19, Z20
+	VMOVDQU32       4(R8)(AX*2), Z24
+	VPERMT2B        Z24, Z12, Z20
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z21, K4, Z20
-	VPERMT2B        4(R8)(AX*2), Z11, Z19
-	VPANDD          Z9, Z19, Z21
+	VMOVDQU8        Z20, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z24, Z11, Z19
+	VPANDD          Z9, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
-	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z20, Z8, Z20
 	VPSHUFB         Z19, Z8, Z19
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z13, Z21, Z24
+	VPDPBUSD        Z13, Z20, Z24
 	VPDPBUSD        Z14, Z19, Z24
 	PREFETCHT0      (R12)(CX*1)
 	VMOVDQU32       (R8)(CX*1), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        4(R8)(CX*1), Z12, Z21
+	VMOVDQA64       Z19, Z20
+	VMOVDQU32       4(R8)(CX*1), Z25
+	VPERMT2B        Z25, Z12, Z20
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z21, K4, Z20
-	VPERMT2B        4(R8)(CX*1), Z11, Z19
-	VPANDD          Z9, Z19, Z21
+	VMOVDQU8        Z20, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z25, Z11, Z19
+	VPANDD          Z9, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
-	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z20, Z8, Z20
 	VPSHUFB         Z19, Z8, Z19
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z13, Z21, Z25
+	VPDPBUSD        Z13, Z20, Z25
 	VPDPBUSD        Z14, Z19, Z25
 	VPUNPCKLDQ      Z23, Z22, Z13
 	VPUNPCKHDQ      Z23, Z22, Z14
@@ -70910,59 +71774,59 @@ within:
 	VPUNPCKLQDQ     Z14, Z13, Z13
 	VPADDD          Z19, Z13, Z13
 	VSHUFI32X4      $0x44, Z16, Z15, Z14
-	VSHUFI32X4      $0x44, Z13, Z18, Z19
+	VSHUFI32X4      $0x44, Z13, Z17, Z19
 	VSHUFI32X4      $0xee, Z16, Z15, Z15
-	VSHUFI32X4      $0xee, Z13, Z18, Z16
+	VSHUFI32X4      $0xee, Z13, Z17, Z16
 	VSHUFI32X4      $0x88, Z19, Z14, Z13
 	VSHUFI32X4      $0xdd, Z19, Z14, Z14
-	VSHUFI32X4      $0x88, Z16, Z15, Z18
+	VSHUFI32X4      $0x88, Z16, Z15, Z17
 	VSHUFI32X4      $0xdd, Z16, Z15, Z15
 	VMOVDQU32       quarter0<>+0(SB), Z16
-	VPERMI2Q        Z20, Z17, Z16
+	VPERMI2Q        Z21, Z18, Z16
 	VPMOVZXWD       Y16, Z16
 	VPSRLD          $0x08, Z16, Z16
 	VPANDD          Z2, Z16, Z16
 	VPSUBD          Z16, Z7, Z19
 	VPSRAD          $0x1f, Z19, Z19
-	VPANDD          Z3, Z16, Z21
+	VPANDD          Z3, Z16, Z20
 	VPANDD          Z4, Z16, Z22
 	VPMINUD         Z5, Z22, Z16
-	VPADDD          Z16, Z21, Z21
-	VCVTDQ2PS       Z21, Z21
+	VPADDD          Z16, Z20, Z20
+	VCVTDQ2PS       Z20, Z20
 	VPMAXUD         Z5, Z22, Z22
 	VPSLLD          $0x14, Z22, Z22
 	VPADDD          Z6, Z22, Z22
-	VPANDND         Z21, Z19, Z21
-	VMULPS          Z22, Z21, Z21
+	VPANDND         Z20, Z19, Z20
+	VMULPS          Z22, Z20, Z20
 	VPADDD.BCST     36(R13), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
 	VBROADCASTSS    32(R13), Z16
-	VMULPS          Z21, Z16, Z16
+	VMULPS          Z20, Z16, Z16
 	VFMADD231PS     Z16, Z13, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z13
-	VPERMI2Q        Z20, Z17, Z13
+	VPERMI2Q        Z21, Z18, Z13
 	VPMOVZXWD       Y13, Z13
 	VPSRLD          $0x08, Z13, Z13
 	VPANDD          Z2, Z13, Z13
 	VPSUBD          Z13, Z7, Z16
 	VPSRAD          $0x1f, Z16, Z16
 	VPANDD          Z3, Z13, Z19
-	VPANDD          Z4, Z13, Z21
-	VPMINUD         Z5, Z21, Z13
+	VPANDD          Z4, Z13, Z20
+	VPMINUD         Z5, Z20, Z13
 	VPADDD          Z13, Z19, Z19
 	VCVTDQ2PS       Z19, Z19
-	VPMAXUD         Z5, Z21, Z21
-	VPSLLD          $0x14, Z21, Z21
-	VPADDD          Z6, Z21, Z21
+	VPMAXUD         Z5, Z20, Z20
+	VPSLLD          $0x14, Z20, Z20
+	VPADDD          Z6, Z20, Z20
 	VPANDND         Z19, Z16, Z19
-	VMULPS          Z21, Z19, Z19
+	VMULPS          Z20, Z19, Z19
 	VPADDD.BCST     76(R13), Z14, Z14
 	VCVTDQ2PS       Z14, Z14
 	VBROADCASTSS    72(R13), Z13
 	VMULPS          Z19, Z13, Z13
 	VFMADD231PS     Z13, Z14, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z13
-	VPERMI2Q        Z20, Z17, Z13
+	VPERMI2Q        Z21, Z18, Z13
 	VPMOVZXWD       Y13, Z13
 	VPSRLD          $0x08, Z13, Z13
 	VPANDD          Z2, Z13, Z13
@@ -70978,13 +71842,13 @@ within:
 	VPADDD          Z6, Z19, Z19
 	VPANDND         Z16, Z14, Z16
 	VMULPS          Z19, Z16, Z16
-	VPADDD.BCST     116(R13), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
+	VPADDD.BCST     116(R13), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
 	VBROADCASTSS    112(R13), Z13
 	VMULPS          Z16, Z13, Z13
-	VFMADD231PS     Z13, Z18, Z1
+	VFMADD231PS     Z13, Z17, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z13
-	VPERMI2Q        Z20, Z17, Z13
+	VPERMI2Q        Z21, Z18, Z13
 	VPMOVZXWD       Y13, Z13
 	VPSRLD          $0x08, Z13, Z13
 	VPANDD          Z2, Z13, Z13
@@ -71017,26 +71881,30 @@ within:
 	PREFETCHT0      128(R9)
 	VMOVDQU32       68(BX), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        72(BX), Z12, Z16
-	VMOVDQA64       Z0, Z17
+	VMOVDQU32       72(BX), Z17
+	VPERMT2B        Z17, Z12, Z16
+	VMOVDQA64       Z0, Z18
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z16, K4, Z17
-	VPERMT2B        72(BX), Z11, Z15
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z17, Z11, Z15
 	VPANDD          Z9, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
 	VPSHUFB         Z16, Z8, Z16
 	VPSHUFB         Z15, Z8, Z15
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z13, Z16, Z18
-	VPDPBUSD        Z14, Z15, Z18
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z13, Z16, Z17
+	VPDPBUSD        Z14, Z15, Z17
 	PREFETCHT0      64(R9)(AX*1)
 	PREFETCHT0      128(R9)(AX*1)
 	VMOVDQU32       68(BX)(AX*1), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        72(BX)(AX*1), Z12, Z16
+	VMOVDQU32       72(BX)(AX*1), Z19
+	VPERMT2B        Z19, Z12, Z16
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z16, K4, Z17
-	VPERMT2B        72(BX)(AX*1), Z11, Z15
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z19, Z11, Z15
 	VPANDD          Z9, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
 	VPSHUFB         Z16, Z8, Z16
@@ -71048,10 +71916,12 @@ within:
 	PREFETCHT0      128(R9)(AX*2)
 	VMOVDQU32       68(BX)(AX*2), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        72(BX)(AX*2), Z12, Z16
+	VMOVDQU32       72(BX)(AX*2), Z20
+	VPERMT2B        Z20, Z12, Z16
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z16, K4, Z17
-	VPERMT2B        72(BX)(AX*2), Z11, Z15
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z20, Z11, Z15
 	VPANDD          Z9, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
 	VPSHUFB         Z16, Z8, Z16
@@ -71063,10 +71933,12 @@ within:
 	PREFETCHT0      128(R9)(CX*1)
 	VMOVDQU32       68(BX)(CX*1), Z15
 	VMOVDQA64       Z15, Z16
-	VPERMT2B        72(BX)(CX*1), Z12, Z16
+	VMOVDQU32       72(BX)(CX*1), Z21
+	VPERMT2B        Z21, Z12, Z16
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z16, K4, Z17
-	VPERMT2B        72(BX)(CX*1), Z11, Z15
+	VMOVDQU8        Z16, K4, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z21, Z11, Z15
 	VPANDD          Z9, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z10, Z15, Z15
 	VPSHUFB         Z16, Z8, Z16
@@ -71074,213 +71946,237 @@ within:
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z13, Z16, Z21
 	VPDPBUSD        Z14, Z15, Z21
-	VPUNPCKLDQ      Z19, Z18, Z15
-	VPUNPCKHDQ      Z19, Z18, Z16
+	VPUNPCKLDQ      Z19, Z17, Z15
+	VPUNPCKHDQ      Z19, Z17, Z16
 	VPADDD          Z16, Z15, Z15
 	VPUNPCKLDQ      Z21, Z20, Z16
-	VPUNPCKHDQ      Z21, Z20, Z18
-	VPADDD          Z18, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z15, Z18
+	VPUNPCKHDQ      Z21, Z20, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
 	VPUNPCKLQDQ     Z16, Z15, Z15
-	VPADDD          Z18, Z15, Z15
+	VPADDD          Z17, Z15, Z15
 	PREFETCHT0      64(R10)
 	PREFETCHT0      128(R10)
 	VMOVDQU32       68(SI), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        72(SI), Z12, Z18
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       72(SI), Z19
+	VPERMT2B        Z19, Z12, Z17
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z18, K4, Z17
-	VPERMT2B        72(SI), Z11, Z16
-	VPANDD          Z9, Z16, Z18
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z19, Z11, Z16
+	VPANDD          Z9, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VPSHUFB         Z16, Z8, Z16
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z13, Z18, Z19
+	VPDPBUSD        Z13, Z17, Z19
 	VPDPBUSD        Z14, Z16, Z19
 	PREFETCHT0      64(R10)(AX*1)
 	PREFETCHT0      128(R10)(AX*1)
 	VMOVDQU32       68(SI)(AX*1), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        72(SI)(AX*1), Z12, Z18
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       72(SI)(AX*1), Z20
+	VPERMT2B        Z20, Z12, Z17
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z18, K4, Z17
-	VPERMT2B        72(SI)(AX*1), Z11, Z16
-	VPANDD          Z9, Z16, Z18
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z20, Z11, Z16
+	VPANDD          Z9, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VPSHUFB         Z16, Z8, Z16
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z13, Z18, Z20
+	VPDPBUSD        Z13, Z17, Z20
 	VPDPBUSD        Z14, Z16, Z20
 	PREFETCHT0      64(R10)(AX*2)
 	PREFETCHT0      128(R10)(AX*2)
 	VMOVDQU32       68(SI)(AX*2), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        72(SI)(AX*2), Z12, Z18
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       72(SI)(AX*2), Z21
+	VPERMT2B        Z21, Z12, Z17
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z18, K4, Z17
-	VPERMT2B        72(SI)(AX*2), Z11, Z16
-	VPANDD          Z9, Z16, Z18
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z21, Z11, Z16
+	VPANDD          Z9, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VPSHUFB         Z16, Z8, Z16
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z13, Z18, Z21
+	VPDPBUSD        Z13, Z17, Z21
 	VPDPBUSD        Z14, Z16, Z21
 	PREFETCHT0      64(R10)(CX*1)
 	PREFETCHT0      128(R10)(CX*1)
 	VMOVDQU32       68(SI)(CX*1), Z16
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        72(SI)(CX*1), Z12, Z18
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       72(SI)(CX*1), Z22
+	VPERMT2B        Z22, Z12, Z17
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z17
-	VPERMT2B        72(SI)(CX*1), Z11, Z16
-	VPANDD          Z9, Z16, Z18
+	VMOVDQU8        Z17, K4, Z18
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z22, Z11, Z16
+	VPANDD          Z9, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z10, Z16, Z16
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VPSHUFB         Z16, Z8, Z16
 	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z13, Z18, Z22
+	VPDPBUSD        Z13, Z17, Z22
 	VPDPBUSD        Z14, Z16, Z22
 	VPUNPCKLDQ      Z20, Z19, Z16
-	VPUNPCKHDQ      Z20, Z19, Z18
-	VPADDD          Z18, Z16, Z16
-	VPUNPCKLDQ      Z22, Z21, Z18
+	VPUNPCKHDQ      Z20, Z19, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKLDQ      Z22, Z21, Z17
 	VPUNPCKHDQ      Z22, Z21, Z19
-	VPADDD          Z19, Z18, Z18
-	VPUNPCKHQDQ     Z18, Z16, Z19
-	VPUNPCKLQDQ     Z18, Z16, Z16
+	VPADDD          Z19, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z16, Z19
+	VPUNPCKLQDQ     Z17, Z16, Z16
 	VPADDD          Z19, Z16, Z16
 	PREFETCHT0      64(R11)
 	PREFETCHT0      128(R11)
-	VMOVDQU32       68(DI), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        72(DI), Z12, Z19
-	VMOVDQA64       Z0, Z20
+	VMOVDQU32       68(DI), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       72(DI), Z20
+	VPERMT2B        Z20, Z12, Z19
+	VMOVDQA64       Z0, Z21
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z19, K4, Z20
-	VPERMT2B        72(DI), Z11, Z18
-	VPANDD          Z9, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VMOVDQU8        Z19, K4, Z21
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z20, Z11, Z17
+	VPANDD          Z9, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z17, Z17
 	VPSHUFB         Z19, Z8, Z19
-	VPSHUFB         Z18, Z8, Z18
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z13, Z19, Z21
-	VPDPBUSD        Z14, Z18, Z21
+	VPSHUFB         Z17, Z8, Z17
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z13, Z19, Z20
+	VPDPBUSD        Z14, Z17, Z20
 	PREFETCHT0      64(R11)(AX*1)
 	PREFETCHT0      128(R11)(AX*1)
-	VMOVDQU32       68(DI)(AX*1), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        72(DI)(AX*1), Z12, Z19
+	VMOVDQU32       68(DI)(AX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       72(DI)(AX*1), Z22
+	VPERMT2B        Z22, Z12, Z19
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z19, K4, Z20
-	VPERMT2B        72(DI)(AX*1), Z11, Z18
-	VPANDD          Z9, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VMOVDQU8        Z19, K4, Z21
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z22, Z11, Z17
+	VPANDD          Z9, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z17, Z17
 	VPSHUFB         Z19, Z8, Z19
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VMOVDQA32       Z0, Z22
 	VPDPBUSD        Z13, Z19, Z22
-	VPDPBUSD        Z14, Z18, Z22
+	VPDPBUSD        Z14, Z17, Z22
 	PREFETCHT0      64(R11)(AX*2)
 	PREFETCHT0      128(R11)(AX*2)
-	VMOVDQU32       68(DI)(AX*2), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        72(DI)(AX*2), Z12, Z19
+	VMOVDQU32       68(DI)(AX*2), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       72(DI)(AX*2), Z23
+	VPERMT2B        Z23, Z12, Z19
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z19, K4, Z20
-	VPERMT2B        72(DI)(AX*2), Z11, Z18
-	VPANDD          Z9, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VMOVDQU8        Z19, K4, Z21
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z23, Z11, Z17
+	VPANDD          Z9, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z17, Z17
 	VPSHUFB         Z19, Z8, Z19
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VMOVDQA32       Z0, Z23
 	VPDPBUSD        Z13, Z19, Z23
-	VPDPBUSD        Z14, Z18, Z23
+	VPDPBUSD        Z14, Z17, Z23
 	PREFETCHT0      64(R11)(CX*1)
 	PREFETCHT0      128(R11)(CX*1)
-	VMOVDQU32       68(DI)(CX*1), Z18
-	VMOVDQA64       Z18, Z19
-	VPERMT2B        72(DI)(CX*1), Z12, Z19
+	VMOVDQU32       68(DI)(CX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       72(DI)(CX*1), Z24
+	VPERMT2B        Z24, Z12, Z19
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z19, K4, Z20
-	VPERMT2B        72(DI)(CX*1), Z11, Z18
-	VPANDD          Z9, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z10, Z18, Z18
+	VMOVDQU8        Z19, K4, Z21
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z24, Z11, Z17
+	VPANDD          Z9, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z10, Z17, Z17
 	VPSHUFB         Z19, Z8, Z19
-	VPSHUFB         Z18, Z8, Z18
+	VPSHUFB         Z17, Z8, Z17
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z13, Z19, Z24
-	VPDPBUSD        Z14, Z18, Z24
-	VPUNPCKLDQ      Z22, Z21, Z18
-	VPUNPCKHDQ      Z22, Z21, Z19
-	VPADDD          Z19, Z18, Z18
+	VPDPBUSD        Z14, Z17, Z24
+	VPUNPCKLDQ      Z22, Z20, Z17
+	VPUNPCKHDQ      Z22, Z20, Z19
+	VPADDD          Z19, Z17, Z17
 	VPUNPCKLDQ      Z24, Z23, Z19
-	VPUNPCKHDQ      Z24, Z23, Z21
-	VPADDD          Z21, Z19, Z19
-	VPUNPCKHQDQ     Z19, Z18, Z21
-	VPUNPCKLQDQ     Z19, Z18, Z18
-	VPADDD          Z21, Z18, Z18
+	VPUNPCKHDQ      Z24, Z23, Z20
+	VPADDD          Z20, Z19, Z19
+	VPUNPCKHQDQ     Z19, Z17, Z20
+	VPUNPCKLQDQ     Z19, Z17, Z17
+	VPADDD          Z20, Z17, Z17
 	PREFETCHT0      64(R12)
 	PREFETCHT0      128(R12)
 	VMOVDQU32       68(R8), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        72(R8), Z12, Z21
+	VMOVDQA64       Z19, Z20
+	VMOVDQU32       72(R8), Z22
+	VPERMT2B        Z22, Z12, Z20
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z21, K4, Z20
-	VPERMT2B        72(R8), Z11, Z19
-	VPANDD          Z9, Z19, Z21
+	VMOVDQU8        Z20, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z22, Z11, Z19
+	VPANDD          Z9, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
-	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z20, Z8, Z20
 	VPSHUFB         Z19, Z8, Z19
 	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z13, Z21, Z22
+	VPDPBUSD        Z13, Z20, Z22
 	VPDPBUSD        Z14, Z19, Z22
 	PREFETCHT0      64(R12)(AX*1)
 	PREFETCHT0      128(R12)(AX*1)
 	VMOVDQU32       68(R8)(AX*1), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        72(R8)(AX*1), Z12, Z21
+	VMOVDQA64       Z19, Z20
+	VMOVDQU32       72(R8)(AX*1), Z23
+	VPERMT2B        Z23, Z12, Z20
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z21, K4, Z20
-	VPERMT2B        72(R8)(AX*1), Z11, Z19
-	VPANDD          Z9, Z19, Z21
+	VMOVDQU8        Z20, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z23, Z11, Z19
+	VPANDD          Z9, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
-	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z20, Z8, Z20
 	VPSHUFB         Z19, Z8, Z19
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z13, Z21, Z23
+	VPDPBUSD        Z13, Z20, Z23
 	VPDPBUSD        Z14, Z19, Z23
 	PREFETCHT0      64(R12)(AX*2)
 	PREFETCHT0      128(R12)(AX*2)
 	VMOVDQU32       68(R8)(AX*2), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        72(R8)(AX*2), Z12, Z21
+	VMOVDQA64       Z19, Z20
+	VMOVDQU32       72(R8)(AX*2), Z24
+	VPERMT2B        Z24, Z12, Z20
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z21, K4, Z20
-	VPERMT2B        72(R8)(AX*2), Z11, Z19
-	VPANDD          Z9, Z19, Z21
+	VMOVDQU8        Z20, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z24, Z11, Z19
+	VPANDD          Z9, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
-	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z20, Z8, Z20
 	VPSHUFB         Z19, Z8, Z19
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z13, Z21, Z24
+	VPDPBUSD        Z13, Z20, Z24
 	VPDPBUSD        Z14, Z19, Z24
 	PREFETCHT0      64(R12)(CX*1)
 	PREFETCHT0      128(R12)(CX*1)
 	VMOVDQU32       68(R8)(CX*1), Z19
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        72(R8)(CX*1), Z12, Z21
+	VMOVDQA64       Z19, Z20
+	VMOVDQU32       72(R8)(CX*1), Z25
+	VPERMT2B        Z25, Z12, Z20
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z21, K4, Z20
-	VPERMT2B        72(R8)(CX*1), Z11, Z19
-	VPANDD          Z9, Z19, Z21
+	VMOVDQU8        Z20, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z25, Z11, Z19
+	VPANDD          Z9, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z10, Z19, Z19
-	VPSHUFB         Z21, Z8, Z21
+	VPSHUFB         Z20, Z8, Z20
 	VPSHUFB         Z19, Z8, Z19
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z13, Z21, Z25
+	VPDPBUSD        Z13, Z20, Z25
 	VPDPBUSD        Z14, Z19, Z25
 	VPUNPCKLDQ      Z23, Z22, Z13
 	VPUNPCKHDQ      Z23, Z22, Z14
@@ -71292,59 +72188,59 @@ within:
 	VPUNPCKLQDQ     Z14, Z13, Z13
 	VPADDD          Z19, Z13, Z13
 	VSHUFI32X4      $0x44, Z16, Z15, Z14
-	VSHUFI32X4      $0x44, Z13, Z18, Z19
+	VSHUFI32X4      $0x44, Z13, Z17, Z19
 	VSHUFI32X4      $0xee, Z16, Z15, Z15
-	VSHUFI32X4      $0xee, Z13, Z18, Z16
+	VSHUFI32X4      $0xee, Z13, Z17, Z16
 	VSHUFI32X4      $0x88, Z19, Z14, Z13
 	VSHUFI32X4      $0xdd, Z19, Z14, Z14
-	VSHUFI32X4      $0x88, Z16, Z15, Z18
+	VSHUFI32X4      $0x88, Z16, Z15, Z17
 	VSHUFI32X4      $0xdd, Z16, Z15, Z15
 	VMOVDQU32       quarter0<>+0(SB), Z16
-	VPERMI2Q        Z20, Z17, Z16
+	VPERMI2Q        Z21, Z18, Z16
 	VPMOVZXWD       Y16, Z16
 	VPSRLD          $0x08, Z16, Z16
 	VPANDD          Z2, Z16, Z16
 	VPSUBD          Z16, Z7, Z19
 	VPSRAD          $0x1f, Z19, Z19
-	VPANDD          Z3, Z16, Z21
+	VPANDD          Z3, Z16, Z20
 	VPANDD          Z4, Z16, Z22
 	VPMINUD         Z5, Z22, Z16
-	VPADDD          Z16, Z21, Z21
-	VCVTDQ2PS       Z21, Z21
+	VPADDD          Z16, Z20, Z20
+	VCVTDQ2PS       Z20, Z20
 	VPMAXUD         Z5, Z22, Z22
 	VPSLLD          $0x14, Z22, Z22
 	VPADDD          Z6, Z22, Z22
-	VPANDND         Z21, Z19, Z21
-	VMULPS          Z22, Z21, Z21
+	VPANDND         Z20, Z19, Z20
+	VMULPS          Z22, Z20, Z20
 	VPADDD.BCST     196(R13), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
 	VBROADCASTSS    192(R13), Z16
-	VMULPS          Z21, Z16, Z16
+	VMULPS          Z20, Z16, Z16
 	VFMADD231PS     Z16, Z13, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z13
-	VPERMI2Q        Z20, Z17, Z13
+	VPERMI2Q        Z21, Z18, Z13
 	VPMOVZXWD       Y13, Z13
 	VPSRLD          $0x08, Z13, Z13
 	VPANDD          Z2, Z13, Z13
 	VPSUBD          Z13, Z7, Z16
 	VPSRAD          $0x1f, Z16, Z16
 	VPANDD          Z3, Z13, Z19
-	VPANDD          Z4, Z13, Z21
-	VPMINUD         Z5, Z21, Z13
+	VPANDD          Z4, Z13, Z20
+	VPMINUD         Z5, Z20, Z13
 	VPADDD          Z13, Z19, Z19
 	VCVTDQ2PS       Z19, Z19
-	VPMAXUD         Z5, Z21, Z21
-	VPSLLD          $0x14, Z21, Z21
-	VPADDD          Z6, Z21, Z21
+	VPMAXUD         Z5, Z20, Z20
+	VPSLLD          $0x14, Z20, Z20
+	VPADDD          Z6, Z20, Z20
 	VPANDND         Z19, Z16, Z19
-	VMULPS          Z21, Z19, Z19
+	VMULPS          Z20, Z19, Z19
 	VPADDD.BCST     236(R13), Z14, Z14
 	VCVTDQ2PS       Z14, Z14
 	VBROADCASTSS    232(R13), Z13
 	VMULPS          Z19, Z13, Z13
 	VFMADD231PS     Z13, Z14, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z13
-	VPERMI2Q        Z20, Z17, Z13
+	VPERMI2Q        Z21, Z18, Z13
 	VPMOVZXWD       Y13, Z13
 	VPSRLD          $0x08, Z13, Z13
 	VPANDD          Z2, Z13, Z13
@@ -71360,13 +72256,13 @@ within:
 	VPADDD          Z6, Z19, Z19
 	VPANDND         Z16, Z14, Z16
 	VMULPS          Z19, Z16, Z16
-	VPADDD.BCST     276(R13), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
+	VPADDD.BCST     276(R13), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
 	VBROADCASTSS    272(R13), Z13
 	VMULPS          Z16, Z13, Z13
-	VFMADD231PS     Z13, Z18, Z1
+	VFMADD231PS     Z13, Z17, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z13
-	VPERMI2Q        Z20, Z17, Z13
+	VPERMI2Q        Z21, Z18, Z13
 	VPMOVZXWD       Y13, Z13
 	VPSRLD          $0x08, Z13, Z13
 	VPANDD          Z2, Z13, Z13

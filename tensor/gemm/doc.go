@@ -56,8 +56,8 @@
 // multiplied in the order of the file, and the few integer sums of each row and
 // group, which are exact in any order, are then brought into the row's lane.
 // The float operations are the same. With 256 elements at a time, AVX-512 reads
-// each row in runs of 64 bytes and permutes them, since 16-byte loads that
-// straddle cache lines halve the rate at which memory is read; AVX2 takes
+// each row in runs of 64 bytes, each run once, and permutes them, since loads that
+// straddle cache lines slow down the reading of memory; AVX2 takes
 // eight blocks of 18, 20 or 34 bytes together for the same reason.
 //
 // # Kernel sets

@@ -338,13 +338,9 @@ func (h *halves) add(q *quads, r int, z, index VecVirtual) {
 	VPSHUFB(index, z, h.word(q, r), h[r/8])
 }
 
-// addFar is add for blocks beyond the reach of one run of 64 bytes: index finds
-// them in z and m.
-func (h *halves) addFar(q *quads, r int, z VecVirtual, m Mem, index VecVirtual) {
-	t := v.reg()
-	VMOVDQA64(z, t)
-	VPERMT2B(m, index, t)
-	VMOVDQU8(t, h.word(q, r), h[r/8])
+// merge is add for a row whose two bytes are in place.
+func (h *halves) merge(q *quads, r int, z VecVirtual) {
+	VMOVDQU8(z, h.word(q, r), h[r/8])
 }
 
 // word returns the mask of bytes of row r.

@@ -16,54 +16,94 @@ type blocks32 struct {
 	convert func(words VecVirtual) VecVirtual // the two bytes of scales, as 32 bits, to float32; nil: a half
 }
 
-// piece says which bytes of a block 16 bytes are made of.
-type piece func(p int) (offset int)
+// piece says which bytes of a block 16 bytes are made of. It may differ for each of four blocks.
+type piece func(l, p int) (offset int)
 
 // run is 16 bytes that follow each other.
-func run(offset int) piece { return func(p int) int { return offset + p } }
+func run(offset int) piece { return func(_, p int) int { return offset + p } }
 
-// until is the end of the bytes that a piece takes.
-func (take piece) until() (end int) {
-	for p := range 16 {
-		end = max(end, take(p)+1)
+// halfOf is 16 of 32 bytes that follow each other: the second ones of the second block, the first
+// of the others, or the opposite. All of the first such pieces are in two runs of 64
+// bytes that begin at 0 and 64, all of the opposite ones in two that begin at 0 and 72.
+func halfOf(offset int, opposite bool) piece {
+	return func(l, p int) int {
+		if (l == 1) != opposite {
+			return offset + 16 + p
+		}
+		return offset + p
 	}
-	return end
 }
 
-// window is two runs of 64 bytes of a row, which have all that a permutation takes.
-type window struct{ first, second int }
-
-// window returns the runs for bytes [from, until) of four blocks.
-func (b blocks32) window(until int) window {
-	if second := 4*b.size - 64; second <= 64 {
-		return window{0, second}
+// second returns where a run of 64 bytes begins that has, with the first 64, what a
+// permutation takes of four blocks.
+func (b blocks32) second(take piece) int {
+	within := func(second int) bool {
+		for i := range 64 {
+			at := i/16*b.size + take(i/16, i%16)
+			if at >= 64 && (at < second || at >= second+64) {
+				return false
+			}
+		}
+		return true
 	}
-	first := max(0, until-128)
-	return window{first, first + 64}
+	last := 4*b.size - 64
+	if last > 64 && within(64) {
+		return 64
+	}
+	if !within(last) {
+		panic(fmt.Sprintf("blocks of %d bytes need a third run", b.size))
+	}
+	return last
 }
 
-// permutation returns the index that takes bytes for each quarter: byte p of it at an
-// offset of the blocks.
-func (b blocks32) permutation(name string, w window, offset func(p int) int) VecVirtual {
+// permutation returns the index that takes bytes for each quarter of the first 64 bytes and of
+// those from second on.
+func (b blocks32) permutation(name string, second int, take piece) VecVirtual {
 	var index [64]uint8
-	for p := range index {
-		at := p/16*b.size + offset(p%16) - w.first
+	for i := range index {
+		at := i/16*b.size + take(i/16, i%16)
 		if at >= 64 {
-			at += 64 - (w.second - w.first)
+			at += 64 - second
 		}
-		if at < 0 || at > 127 {
-			panic(fmt.Sprintf("%s: byte %d", name, at))
-		}
-		index[p] = uint8(at)
+		index[i] = uint8(at)
 	}
 	z := v.reg()
 	v.load(dataBytes(name, index), z)
 	return z
 }
 
-// halves returns what collects two bytes of each block at an offset. z is the
-// run of row r at byte at.
-func (b blocks32) halves(q *quads, offset int) func(h *halves, r, at int, z VecVirtual) {
+// A quadRow is a row's part of a step: four blocks, in runs of 64 bytes that are loaded when they
+// are first asked for. Loads that straddle cache lines are what a product waits for, so each is done once.
+type quadRow struct {
+	q     *quads
+	r, at int
+	first VecVirtual
+	other map[int]VecVirtual
+}
+
+func (q *quads) quadRow(r, at int) *quadRow {
+	return &quadRow{q, r, at, q.row(r, at), map[int]VecVirtual{}}
+}
+
+// run returns the run that begins at an offset.
+func (w *quadRow) run(offset int) VecVirtual {
+	if w.other[offset] == nil {
+		w.other[offset] = v.reg()
+		v.load(w.q.u.at(w.r, w.at+offset), w.other[offset])
+	}
+	return w.other[offset]
+}
+
+// permute takes bytes of the first run and of another.
+func (w *quadRow) permute(index VecVirtual, second int) VecVirtual {
+	z := v.reg()
+	VMOVDQA64(w.first, z)
+	VPERMT2B(w.run(second), index, z)
+	return z
+}
+
+// halves returns what collects two bytes of each block at an offset.
+func (b blocks32) halves(q *quads, offset int) func(h *halves, row *quadRow) {
 	name := fmt.Sprintf("halves%d_%d", b.size, offset)
 	var index [64]uint8
 	near := true // in the quarters of the first run
@@ -73,24 +113,28 @@ func (b blocks32) halves(q *quads, offset int) func(h *halves, r, at int, z VecV
 		index[p] = uint8(at + p%2)
 	}
 	if !near {
-		w := b.window(3*b.size + offset + 2)
-		far := b.permutation(name, w, func(p int) int { return offset + p%2 })
-		return func(h *halves, r, at int, z VecVirtual) { h.addFar(q, r, z, q.u.at(r, at+w.second), far) }
+		take := func(_, p int) int { return offset + p%2 }
+		second := b.second(take)
+		far := b.permutation(name, second, take)
+		return func(h *halves, row *quadRow) { h.merge(q, row.r, row.permute(far, second)) }
 	}
 	i := v.reg()
 	v.load(dataBytes(name, index), i)
-	return func(h *halves, r, _ int, z VecVirtual) { h.add(q, r, z, i) }
+	return func(h *halves, row *quadRow) { h.add(q, row.r, row.first, i) }
 }
 
+// bothHalves are the elements of each piece that are levels 0 to 15 and 16 to 31 of each block.
+var bothHalves = [][4]int{{0, 32, 64, 96}, {16, 48, 80, 112}}
+
 // each generates the two steps of a turn, of four blocks each. row generates
-// the levels of elements 0 to 15 and 16 to 31 of each block from pieces of it.
-func (b blocks32) each(q *quads, pieces []piece, row func(codes []VecVirtual) []VecVirtual) func() {
+// levels of each block from pieces of it: 16 elements from each of those in a list of elements.
+func (b blocks32) each(q *quads, pieces []piece, elements [][4]int, row func(codes []VecVirtual) []VecVirtual) func() {
 	var index []VecVirtual
-	var windows []window
+	var seconds []int
 	for i, take := range pieces {
-		w := b.window(3*b.size + take.until())
-		windows = append(windows, w)
-		index = append(index, b.permutation(fmt.Sprintf("codes%d_%d_%d", b.size, b.codes, i), w, take))
+		second := b.second(take)
+		seconds = append(seconds, second)
+		index = append(index, b.permutation(fmt.Sprintf("codes%d_%d_%d", b.size, b.codes, i), second, take))
 	}
 	addScale := b.halves(q, b.scale)
 	addMin := addScale
@@ -99,26 +143,16 @@ func (b blocks32) each(q *quads, pieces []piece, row func(codes []VecVirtual) []
 	}
 	return func() {
 		for step := range 2 {
-			at := 4 * b.size * step
 			var scales, mins halves
-			k := [4]int{128 * step, 128*step + 32, 128*step + 64, 128*step + 96}
-			sums := q.multiply([][4]int{k, {k[0] + 16, k[1] + 16, k[2] + 16, k[3] + 16}}, func(r int) []VecVirtual {
-				z := q.row(r, at)
-				addScale(&scales, r, at, z)
+			sums := q.multiply(from(128*step, elements), func(r int) []VecVirtual {
+				w := q.quadRow(r, 4*b.size*step)
+				addScale(&scales, w)
 				if q.u.min {
-					addMin(&mins, r, at, z)
+					addMin(&mins, w)
 				}
 				codes := make([]VecVirtual, len(pieces))
-				for p, w := range windows {
-					switch codes[p] = v.reg(); {
-					case w.first > 0:
-						v.load(q.u.at(r, at+w.first), codes[p])
-					case p == len(pieces)-1:
-						codes[p] = z
-					default:
-						VMOVDQA64(z, codes[p])
-					}
-					VPERMT2B(q.u.at(r, at+w.second), index[p], codes[p])
+				for p, second := range seconds {
+					codes[p] = w.permute(index[p], second)
 				}
 				return row(codes)
 			})
@@ -131,6 +165,14 @@ func (b blocks32) each(q *quads, pieces []piece, row func(codes []VecVirtual) []
 			}
 		}
 	}
+}
+
+// from is elements, counted from k on.
+func from(k int, elements [][4]int) (list [][4]int) {
+	for _, e := range elements {
+		list = append(list, [4]int{k + e[0], k + e[1], k + e[2], k + e[3]})
+	}
+	return list
 }
 
 // nibbles returns what makes levels of codes of four bits.
@@ -149,7 +191,7 @@ func quadsQ4_1(q *quads) func() { return blocks32{size: 20, codes: 4, min: 2}.ea
 // eachNibble is each for nibbles that are levels.
 func (b blocks32) eachNibble(q *quads) func() {
 	split := nibbles()
-	return b.each(q, []piece{run(b.codes)}, func(codes []VecVirtual) []VecVirtual {
+	return b.each(q, []piece{run(b.codes)}, bothHalves, func(codes []VecVirtual) []VecVirtual {
 		low, high := split(codes[0])
 		return []VecVirtual{low, high}
 	})
@@ -162,7 +204,7 @@ func quadsIQ4_NL(q *quads) func() {
 // eachEntry is each for nibbles that are numbers of the entries of a table.
 func (b blocks32) eachEntry(q *quads, table Op) func() {
 	split := nibbles()
-	return b.each(q, []piece{run(b.codes)}, func(codes []VecVirtual) []VecVirtual {
+	return b.each(q, []piece{run(b.codes)}, bothHalves, func(codes []VecVirtual) []VecVirtual {
 		low, high := split(codes[0])
 		return []VecVirtual{lookup(low, table), lookup(high, table)}
 	})
@@ -187,7 +229,7 @@ func (b blocks32) eachFifthBit(q *quads, offset int) func() {
 	// A matrix with those of eight elements in a row, times a byte that has bit i
 	// set only, has the one of element i: in bit 4 where they are those of 0 to 15, in
 	// bit 5 for 16 to 31. The other rows do not matter.
-	bits := func(p int) int {
+	bits := func(_, p int) int {
 		if p%8 == 7-5 {
 			return offset + 2 + p/8
 		}
@@ -195,7 +237,7 @@ func (b blocks32) eachFifthBit(q *quads, offset int) func() {
 	}
 	columns := inRegister(table("bits", 0x8040201008040201, 0x8040201008040201))
 	const aOrBAndC = 0xf8
-	return b.each(q, []piece{run(b.codes), bits}, func(codes []VecVirtual) []VecVirtual {
+	return b.each(q, []piece{run(b.codes), bits}, bothHalves, func(codes []VecVirtual) []VecVirtual {
 		low, high := split(codes[0])
 		l, h := affine(columns, codes[1]), v.reg()
 		VPSRLW(Imm(1), l, h)
@@ -207,7 +249,9 @@ func (b blocks32) eachFifthBit(q *quads, offset int) func() {
 
 func quadsQ8_0(q *quads) func() {
 	bias := constant(0x80808080)
-	return blocks32{size: 34, codes: 2}.each(q, []piece{run(2), run(18)}, func(codes []VecVirtual) []VecVirtual {
+	pieces := []piece{halfOf(2, false), halfOf(2, true)}
+	elements := [][4]int{{0, 48, 64, 96}, {16, 32, 80, 112}}
+	return blocks32{size: 34, codes: 2}.each(q, pieces, elements, func(codes []VecVirtual) []VecVirtual {
 		for _, c := range codes {
 			v.xor(bias, c, c)
 		}
