@@ -34641,44 +34641,28 @@ block:
 	VPINSRD        $0x02, 14(DI)(AX*2), X1, X1
 	VPINSRD        $0x03, 14(DI)(CX*1), X1, X1
 	VINSERTI128    $0x01, X1, Y0, Y0
-	VPSRLD         $0x10, Y0, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSLLD         $0x04, Y0, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 256(DX)
-	VPSRLD         $0x18, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU        vector0000007e<>+0(SB), Y1
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 256(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0ff00000<>+0(SB), Y0, Y0
+	VMOVDQU        vector07e00000<>+0(SB), Y1
 	VPSUBD         Y0, Y1, Y1
 	VPSRAD         $0x1f, Y1, Y1
-	VPAND          vector00000007<>+0(SB), Y0, Y2
-	VPAND          vector000000f8<>+0(SB), Y0, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y0
-	VPMINUD        Y0, Y3, Y0
-	VPADDD         Y0, Y2, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMOVDQU        vector00000008<>+0(SB), Y0
-	VPMAXUD        Y0, Y3, Y3
-	VPSLLD         $0x14, Y3, Y3
-	VMOVDQU        vector3a000000<>+0(SB), Y0
-	VPADDD         Y0, Y3, Y3
-	VPANDN         Y2, Y1, Y2
-	VMULPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 576(DX)
+	VPANDN         Y0, Y1, Y0
+	VPADDD         vector3b800000<>+0(SB), Y0, Y0
+	VADDPS         Y0, Y0, Y1
+	VADDPS         vectorbc000000<>+0(SB), Y1, Y1
+	VMINPS         Y1, Y0, Y0
+	VMOVDQU        Y0, 576(DX)
 	VBROADCASTI128 (SI), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (SI)(AX*1), Y1
@@ -34754,55 +34738,45 @@ DATA rocmFP4<>+48(SB)/8, $0x1412100e0d0c0b0a
 DATA rocmFP4<>+56(SB)/8, $0x000204060708090a
 GLOBL rocmFP4<>(SB), RODATA|NOPTR, $64
 
-DATA vector00000007<>+0(SB)/8, $0x0000000700000007
-DATA vector00000007<>+8(SB)/8, $0x0000000700000007
-DATA vector00000007<>+16(SB)/8, $0x0000000700000007
-DATA vector00000007<>+24(SB)/8, $0x0000000700000007
-DATA vector00000007<>+32(SB)/8, $0x0000000700000007
-DATA vector00000007<>+40(SB)/8, $0x0000000700000007
-DATA vector00000007<>+48(SB)/8, $0x0000000700000007
-DATA vector00000007<>+56(SB)/8, $0x0000000700000007
-GLOBL vector00000007<>(SB), RODATA|NOPTR, $64
+DATA vector0ff00000<>+0(SB)/8, $0x0ff000000ff00000
+DATA vector0ff00000<>+8(SB)/8, $0x0ff000000ff00000
+DATA vector0ff00000<>+16(SB)/8, $0x0ff000000ff00000
+DATA vector0ff00000<>+24(SB)/8, $0x0ff000000ff00000
+DATA vector0ff00000<>+32(SB)/8, $0x0ff000000ff00000
+DATA vector0ff00000<>+40(SB)/8, $0x0ff000000ff00000
+DATA vector0ff00000<>+48(SB)/8, $0x0ff000000ff00000
+DATA vector0ff00000<>+56(SB)/8, $0x0ff000000ff00000
+GLOBL vector0ff00000<>(SB), RODATA|NOPTR, $64
 
-DATA vector000000f8<>+0(SB)/8, $0x000000f8000000f8
-DATA vector000000f8<>+8(SB)/8, $0x000000f8000000f8
-DATA vector000000f8<>+16(SB)/8, $0x000000f8000000f8
-DATA vector000000f8<>+24(SB)/8, $0x000000f8000000f8
-DATA vector000000f8<>+32(SB)/8, $0x000000f8000000f8
-DATA vector000000f8<>+40(SB)/8, $0x000000f8000000f8
-DATA vector000000f8<>+48(SB)/8, $0x000000f8000000f8
-DATA vector000000f8<>+56(SB)/8, $0x000000f8000000f8
-GLOBL vector000000f8<>(SB), RODATA|NOPTR, $64
+DATA vector07e00000<>+0(SB)/8, $0x07e0000007e00000
+DATA vector07e00000<>+8(SB)/8, $0x07e0000007e00000
+DATA vector07e00000<>+16(SB)/8, $0x07e0000007e00000
+DATA vector07e00000<>+24(SB)/8, $0x07e0000007e00000
+DATA vector07e00000<>+32(SB)/8, $0x07e0000007e00000
+DATA vector07e00000<>+40(SB)/8, $0x07e0000007e00000
+DATA vector07e00000<>+48(SB)/8, $0x07e0000007e00000
+DATA vector07e00000<>+56(SB)/8, $0x07e0000007e00000
+GLOBL vector07e00000<>(SB), RODATA|NOPTR, $64
 
-DATA vector00000008<>+0(SB)/8, $0x0000000800000008
-DATA vector00000008<>+8(SB)/8, $0x0000000800000008
-DATA vector00000008<>+16(SB)/8, $0x0000000800000008
-DATA vector00000008<>+24(SB)/8, $0x0000000800000008
-DATA vector00000008<>+32(SB)/8, $0x0000000800000008
-DATA vector00000008<>+40(SB)/8, $0x0000000800000008
-DATA vector00000008<>+48(SB)/8, $0x0000000800000008
-DATA vector00000008<>+56(SB)/8, $0x0000000800000008
-GLOBL vector00000008<>(SB), RODATA|NOPTR, $64
+DATA vector3b800000<>+0(SB)/8, $0x3b8000003b800000
+DATA vector3b800000<>+8(SB)/8, $0x3b8000003b800000
+DATA vector3b800000<>+16(SB)/8, $0x3b8000003b800000
+DATA vector3b800000<>+24(SB)/8, $0x3b8000003b800000
+DATA vector3b800000<>+32(SB)/8, $0x3b8000003b800000
+DATA vector3b800000<>+40(SB)/8, $0x3b8000003b800000
+DATA vector3b800000<>+48(SB)/8, $0x3b8000003b800000
+DATA vector3b800000<>+56(SB)/8, $0x3b8000003b800000
+GLOBL vector3b800000<>(SB), RODATA|NOPTR, $64
 
-DATA vector3a000000<>+0(SB)/8, $0x3a0000003a000000
-DATA vector3a000000<>+8(SB)/8, $0x3a0000003a000000
-DATA vector3a000000<>+16(SB)/8, $0x3a0000003a000000
-DATA vector3a000000<>+24(SB)/8, $0x3a0000003a000000
-DATA vector3a000000<>+32(SB)/8, $0x3a0000003a000000
-DATA vector3a000000<>+40(SB)/8, $0x3a0000003a000000
-DATA vector3a000000<>+48(SB)/8, $0x3a0000003a000000
-DATA vector3a000000<>+56(SB)/8, $0x3a0000003a000000
-GLOBL vector3a000000<>(SB), RODATA|NOPTR, $64
-
-DATA vector0000007e<>+0(SB)/8, $0x0000007e0000007e
-DATA vector0000007e<>+8(SB)/8, $0x0000007e0000007e
-DATA vector0000007e<>+16(SB)/8, $0x0000007e0000007e
-DATA vector0000007e<>+24(SB)/8, $0x0000007e0000007e
-DATA vector0000007e<>+32(SB)/8, $0x0000007e0000007e
-DATA vector0000007e<>+40(SB)/8, $0x0000007e0000007e
-DATA vector0000007e<>+48(SB)/8, $0x0000007e0000007e
-DATA vector0000007e<>+56(SB)/8, $0x0000007e0000007e
-GLOBL vector0000007e<>(SB), RODATA|NOPTR, $64
+DATA vectorbc000000<>+0(SB)/8, $0xbc000000bc000000
+DATA vectorbc000000<>+8(SB)/8, $0xbc000000bc000000
+DATA vectorbc000000<>+16(SB)/8, $0xbc000000bc000000
+DATA vectorbc000000<>+24(SB)/8, $0xbc000000bc000000
+DATA vectorbc000000<>+32(SB)/8, $0xbc000000bc000000
+DATA vectorbc000000<>+40(SB)/8, $0xbc000000bc000000
+DATA vectorbc000000<>+48(SB)/8, $0xbc000000bc000000
+DATA vectorbc000000<>+56(SB)/8, $0xbc000000bc000000
+GLOBL vectorbc000000<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -34838,44 +34812,28 @@ block:
 	VPINSRD        $0x02, 14(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 14(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSRLD         $0x10, Y1, Y2
-	VPAND          vector000000ff<>+0(SB), Y2, Y2
-	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSLLD         $0x04, Y1, Y2
+	VPAND          vector0ff00000<>+0(SB), Y2, Y2
+	VMOVDQU        vector07e00000<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPAND          vector00000007<>+0(SB), Y2, Y4
-	VPAND          vector000000f8<>+0(SB), Y2, Y5
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMINUD        Y2, Y5, Y2
-	VPADDD         Y2, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMAXUD        Y2, Y5, Y5
-	VPSLLD         $0x14, Y5, Y5
-	VMOVDQU        vector3a000000<>+0(SB), Y2
-	VPADDD         Y2, Y5, Y5
-	VPANDN         Y4, Y3, Y4
-	VMULPS         Y5, Y4, Y4
-	VMOVDQU        Y4, 256(DX)
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPANDN         Y2, Y3, Y2
+	VPADDD         vector3b800000<>+0(SB), Y2, Y2
+	VADDPS         Y2, Y2, Y3
+	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
+	VMINPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 576(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 576(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
 	PREFETCHT0     (R8)
@@ -35009,25 +34967,17 @@ block:
 	VPINSRD        $0x02, 13(DI)(AX*2), X1, X1
 	VPINSRD        $0x03, 13(DI)(CX*1), X1, X1
 	VINSERTI128    $0x01, X1, Y0, Y0
-	VPSRLD         $0x18, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU        vector0000007e<>+0(SB), Y1
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0ff00000<>+0(SB), Y0, Y0
+	VMOVDQU        vector07e00000<>+0(SB), Y1
 	VPSUBD         Y0, Y1, Y1
 	VPSRAD         $0x1f, Y1, Y1
-	VPAND          vector00000007<>+0(SB), Y0, Y2
-	VPAND          vector000000f8<>+0(SB), Y0, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y0
-	VPMINUD        Y0, Y3, Y0
-	VPADDD         Y0, Y2, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMOVDQU        vector00000008<>+0(SB), Y0
-	VPMAXUD        Y0, Y3, Y3
-	VPSLLD         $0x14, Y3, Y3
-	VMOVDQU        vector3a000000<>+0(SB), Y0
-	VPADDD         Y0, Y3, Y3
-	VPANDN         Y2, Y1, Y2
-	VMULPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 512(DX)
+	VPANDN         Y0, Y1, Y0
+	VPADDD         vector3b800000<>+0(SB), Y0, Y0
+	VADDPS         Y0, Y0, Y1
+	VADDPS         vectorbc000000<>+0(SB), Y1, Y1
+	VMINPS         Y1, Y0, Y0
+	VMOVDQU        Y0, 512(DX)
 	VBROADCASTI128 (SI), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (SI)(AX*1), Y1
@@ -35127,25 +35077,17 @@ block:
 	VPINSRD        $0x02, 13(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 13(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 512(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
 	PREFETCHT0     (R8)
@@ -35263,44 +35205,28 @@ block:
 	VPINSRD      $0x02, 6(DI)(AX*2), X1, X1
 	VPINSRD      $0x03, 6(DI)(CX*1), X1, X1
 	VINSERTI128  $0x01, X1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VPAND        vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU      vector0000007e<>+0(SB), Y2
+	VPSLLD       $0x04, Y0, Y1
+	VPAND        vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU      vector07e00000<>+0(SB), Y2
 	VPSUBD       Y1, Y2, Y2
 	VPSRAD       $0x1f, Y2, Y2
-	VPAND        vector00000007<>+0(SB), Y1, Y3
-	VPAND        vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU      vector00000008<>+0(SB), Y1
-	VPMINUD      Y1, Y4, Y1
-	VPADDD       Y1, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMOVDQU      vector00000008<>+0(SB), Y1
-	VPMAXUD      Y1, Y4, Y4
-	VPSLLD       $0x14, Y4, Y4
-	VMOVDQU      vector3a000000<>+0(SB), Y1
-	VPADDD       Y1, Y4, Y4
-	VPANDN       Y3, Y2, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVDQU      Y3, 256(DX)
-	VPSRLD       $0x18, Y0, Y0
-	VPAND        vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU      vector0000007e<>+0(SB), Y1
+	VPANDN       Y1, Y2, Y1
+	VPADDD       vector3b800000<>+0(SB), Y1, Y1
+	VADDPS       Y1, Y1, Y2
+	VADDPS       vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS       Y2, Y1, Y1
+	VMOVDQU      Y1, 256(DX)
+	VPSRLD       $0x04, Y0, Y0
+	VPAND        vector0ff00000<>+0(SB), Y0, Y0
+	VMOVDQU      vector07e00000<>+0(SB), Y1
 	VPSUBD       Y0, Y1, Y1
 	VPSRAD       $0x1f, Y1, Y1
-	VPAND        vector00000007<>+0(SB), Y0, Y2
-	VPAND        vector000000f8<>+0(SB), Y0, Y3
-	VMOVDQU      vector00000008<>+0(SB), Y0
-	VPMINUD      Y0, Y3, Y0
-	VPADDD       Y0, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMOVDQU      vector00000008<>+0(SB), Y0
-	VPMAXUD      Y0, Y3, Y3
-	VPSLLD       $0x14, Y3, Y3
-	VMOVDQU      vector3a000000<>+0(SB), Y0
-	VPADDD       Y0, Y3, Y3
-	VPANDN       Y2, Y1, Y2
-	VMULPS       Y3, Y2, Y2
-	VMOVDQU      Y2, 576(DX)
+	VPANDN       Y0, Y1, Y0
+	VPADDD       vector3b800000<>+0(SB), Y0, Y0
+	VADDPS       Y0, Y0, Y1
+	VADDPS       vectorbc000000<>+0(SB), Y1, Y1
+	VMINPS       Y1, Y0, Y0
+	VMOVDQU      Y0, 576(DX)
 	VPBROADCASTQ (SI), Y0
 	VPBROADCASTQ (DI), Y1
 	VPBLENDD     $0xf0, Y1, Y0, Y0
@@ -35564,44 +35490,28 @@ block:
 	VPINSRD        $0x02, 6(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 6(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSRLD         $0x10, Y1, Y2
-	VPAND          vector000000ff<>+0(SB), Y2, Y2
-	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSLLD         $0x04, Y1, Y2
+	VPAND          vector0ff00000<>+0(SB), Y2, Y2
+	VMOVDQU        vector07e00000<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPAND          vector00000007<>+0(SB), Y2, Y4
-	VPAND          vector000000f8<>+0(SB), Y2, Y5
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMINUD        Y2, Y5, Y2
-	VPADDD         Y2, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMAXUD        Y2, Y5, Y5
-	VPSLLD         $0x14, Y5, Y5
-	VMOVDQU        vector3a000000<>+0(SB), Y2
-	VPADDD         Y2, Y5, Y5
-	VPANDN         Y4, Y3, Y4
-	VMULPS         Y5, Y4, Y4
-	VMOVDQU        Y4, 256(DX)
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPANDN         Y2, Y3, Y2
+	VPADDD         vector3b800000<>+0(SB), Y2, Y2
+	VADDPS         Y2, Y2, Y3
+	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
+	VMINPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 576(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 576(DX)
 	VPBROADCASTQ   (SI), Y1
 	VPBROADCASTQ   (DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
@@ -35830,44 +35740,28 @@ block:
 	VPINSRD      $0x02, 10(DI)(AX*2), X1, X1
 	VPINSRD      $0x03, 10(DI)(CX*1), X1, X1
 	VINSERTI128  $0x01, X1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VPAND        vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU      vector0000007e<>+0(SB), Y2
+	VPSLLD       $0x04, Y0, Y1
+	VPAND        vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU      vector07e00000<>+0(SB), Y2
 	VPSUBD       Y1, Y2, Y2
 	VPSRAD       $0x1f, Y2, Y2
-	VPAND        vector00000007<>+0(SB), Y1, Y3
-	VPAND        vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU      vector00000008<>+0(SB), Y1
-	VPMINUD      Y1, Y4, Y1
-	VPADDD       Y1, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMOVDQU      vector00000008<>+0(SB), Y1
-	VPMAXUD      Y1, Y4, Y4
-	VPSLLD       $0x14, Y4, Y4
-	VMOVDQU      vector3a000000<>+0(SB), Y1
-	VPADDD       Y1, Y4, Y4
-	VPANDN       Y3, Y2, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVDQU      Y3, 256(DX)
-	VPSRLD       $0x18, Y0, Y0
-	VPAND        vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU      vector0000007e<>+0(SB), Y1
+	VPANDN       Y1, Y2, Y1
+	VPADDD       vector3b800000<>+0(SB), Y1, Y1
+	VADDPS       Y1, Y1, Y2
+	VADDPS       vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS       Y2, Y1, Y1
+	VMOVDQU      Y1, 256(DX)
+	VPSRLD       $0x04, Y0, Y0
+	VPAND        vector0ff00000<>+0(SB), Y0, Y0
+	VMOVDQU      vector07e00000<>+0(SB), Y1
 	VPSUBD       Y0, Y1, Y1
 	VPSRAD       $0x1f, Y1, Y1
-	VPAND        vector00000007<>+0(SB), Y0, Y2
-	VPAND        vector000000f8<>+0(SB), Y0, Y3
-	VMOVDQU      vector00000008<>+0(SB), Y0
-	VPMINUD      Y0, Y3, Y0
-	VPADDD       Y0, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMOVDQU      vector00000008<>+0(SB), Y0
-	VPMAXUD      Y0, Y3, Y3
-	VPSLLD       $0x14, Y3, Y3
-	VMOVDQU      vector3a000000<>+0(SB), Y0
-	VPADDD       Y0, Y3, Y3
-	VPANDN       Y2, Y1, Y2
-	VMULPS       Y3, Y2, Y2
-	VMOVDQU      Y2, 576(DX)
+	VPANDN       Y0, Y1, Y0
+	VPADDD       vector3b800000<>+0(SB), Y0, Y0
+	VADDPS       Y0, Y0, Y1
+	VADDPS       vectorbc000000<>+0(SB), Y1, Y1
+	VMINPS       Y1, Y0, Y0
+	VMOVDQU      Y0, 576(DX)
 	VPBROADCASTQ (SI), Y0
 	VPBROADCASTQ (DI), Y1
 	VPBLENDD     $0xf0, Y1, Y0, Y0
@@ -36069,6 +35963,16 @@ DATA spreadFP3<>+48(SB)/8, $0x8080020180800100
 DATA spreadFP3<>+56(SB)/8, $0x8080050480800403
 GLOBL spreadFP3<>(SB), RODATA|NOPTR, $64
 
+DATA vector00000007<>+0(SB)/8, $0x0000000700000007
+DATA vector00000007<>+8(SB)/8, $0x0000000700000007
+DATA vector00000007<>+16(SB)/8, $0x0000000700000007
+DATA vector00000007<>+24(SB)/8, $0x0000000700000007
+DATA vector00000007<>+32(SB)/8, $0x0000000700000007
+DATA vector00000007<>+40(SB)/8, $0x0000000700000007
+DATA vector00000007<>+48(SB)/8, $0x0000000700000007
+DATA vector00000007<>+56(SB)/8, $0x0000000700000007
+GLOBL vector00000007<>(SB), RODATA|NOPTR, $64
+
 DATA vector00000700<>+0(SB)/8, $0x0000070000000700
 DATA vector00000700<>+8(SB)/8, $0x0000070000000700
 DATA vector00000700<>+16(SB)/8, $0x0000070000000700
@@ -36143,44 +36047,28 @@ block:
 	VPINSRD        $0x02, 10(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 10(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSRLD         $0x10, Y1, Y2
-	VPAND          vector000000ff<>+0(SB), Y2, Y2
-	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSLLD         $0x04, Y1, Y2
+	VPAND          vector0ff00000<>+0(SB), Y2, Y2
+	VMOVDQU        vector07e00000<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPAND          vector00000007<>+0(SB), Y2, Y4
-	VPAND          vector000000f8<>+0(SB), Y2, Y5
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMINUD        Y2, Y5, Y2
-	VPADDD         Y2, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMAXUD        Y2, Y5, Y5
-	VPSLLD         $0x14, Y5, Y5
-	VMOVDQU        vector3a000000<>+0(SB), Y2
-	VPADDD         Y2, Y5, Y5
-	VPANDN         Y4, Y3, Y4
-	VMULPS         Y5, Y4, Y4
-	VMOVDQU        Y4, 256(DX)
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPANDN         Y2, Y3, Y2
+	VPADDD         vector3b800000<>+0(SB), Y2, Y2
+	VADDPS         Y2, Y2, Y3
+	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
+	VMINPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 576(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 576(DX)
 	VPBROADCASTQ   (SI), Y1
 	VPBROADCASTQ   (DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
@@ -36421,44 +36309,28 @@ block:
 	VPINSRD        $0x02, 22(DI)(AX*2), X1, X1
 	VPINSRD        $0x03, 22(DI)(CX*1), X1, X1
 	VINSERTI128    $0x01, X1, Y0, Y0
-	VPSRLD         $0x10, Y0, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSLLD         $0x04, Y0, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 256(DX)
-	VPSRLD         $0x18, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU        vector0000007e<>+0(SB), Y1
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 256(DX)
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0ff00000<>+0(SB), Y0, Y0
+	VMOVDQU        vector07e00000<>+0(SB), Y1
 	VPSUBD         Y0, Y1, Y1
 	VPSRAD         $0x1f, Y1, Y1
-	VPAND          vector00000007<>+0(SB), Y0, Y2
-	VPAND          vector000000f8<>+0(SB), Y0, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y0
-	VPMINUD        Y0, Y3, Y0
-	VPADDD         Y0, Y2, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMOVDQU        vector00000008<>+0(SB), Y0
-	VPMAXUD        Y0, Y3, Y3
-	VPSLLD         $0x14, Y3, Y3
-	VMOVDQU        vector3a000000<>+0(SB), Y0
-	VPADDD         Y0, Y3, Y3
-	VPANDN         Y2, Y1, Y2
-	VMULPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 576(DX)
+	VPANDN         Y0, Y1, Y0
+	VPADDD         vector3b800000<>+0(SB), Y0, Y0
+	VADDPS         Y0, Y0, Y1
+	VADDPS         vectorbc000000<>+0(SB), Y1, Y1
+	VMINPS         Y1, Y0, Y0
+	VMOVDQU        Y0, 576(DX)
 	VBROADCASTI128 (SI), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (SI)(AX*1), Y1
@@ -36834,44 +36706,28 @@ block:
 	VPINSRD        $0x02, 22(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 22(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSRLD         $0x10, Y1, Y2
-	VPAND          vector000000ff<>+0(SB), Y2, Y2
-	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSLLD         $0x04, Y1, Y2
+	VPAND          vector0ff00000<>+0(SB), Y2, Y2
+	VMOVDQU        vector07e00000<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPAND          vector00000007<>+0(SB), Y2, Y4
-	VPAND          vector000000f8<>+0(SB), Y2, Y5
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMINUD        Y2, Y5, Y2
-	VPADDD         Y2, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMAXUD        Y2, Y5, Y5
-	VPSLLD         $0x14, Y5, Y5
-	VMOVDQU        vector3a000000<>+0(SB), Y2
-	VPADDD         Y2, Y5, Y5
-	VPANDN         Y4, Y3, Y4
-	VMULPS         Y5, Y4, Y4
-	VMOVDQU        Y4, 256(DX)
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPANDN         Y2, Y3, Y2
+	VPADDD         vector3b800000<>+0(SB), Y2, Y2
+	VADDPS         Y2, Y2, Y3
+	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
+	VMINPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 256(DX)
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 576(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 576(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
 	PREFETCHT0     (R8)
@@ -37194,25 +37050,17 @@ block:
 	VPINSRD        $0x02, 29(DI)(AX*2), X1, X1
 	VPINSRD        $0x03, 29(DI)(CX*1), X1, X1
 	VINSERTI128    $0x01, X1, Y0, Y0
-	VPSRLD         $0x18, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU        vector0000007e<>+0(SB), Y1
+	VPSRLD         $0x04, Y0, Y0
+	VPAND          vector0ff00000<>+0(SB), Y0, Y0
+	VMOVDQU        vector07e00000<>+0(SB), Y1
 	VPSUBD         Y0, Y1, Y1
 	VPSRAD         $0x1f, Y1, Y1
-	VPAND          vector00000007<>+0(SB), Y0, Y2
-	VPAND          vector000000f8<>+0(SB), Y0, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y0
-	VPMINUD        Y0, Y3, Y0
-	VPADDD         Y0, Y2, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMOVDQU        vector00000008<>+0(SB), Y0
-	VPMAXUD        Y0, Y3, Y3
-	VPSLLD         $0x14, Y3, Y3
-	VMOVDQU        vector3a000000<>+0(SB), Y0
-	VPADDD         Y0, Y3, Y3
-	VPANDN         Y2, Y1, Y2
-	VMULPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 512(DX)
+	VPANDN         Y0, Y1, Y0
+	VPADDD         vector3b800000<>+0(SB), Y0, Y0
+	VADDPS         Y0, Y0, Y1
+	VADDPS         vectorbc000000<>+0(SB), Y1, Y1
+	VMINPS         Y1, Y0, Y0
+	VMOVDQU        Y0, 512(DX)
 	VBROADCASTI128 (SI), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (SI)(AX*1), Y1
@@ -37308,25 +37156,17 @@ block:
 	VPINSRD        $0x02, 29(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 29(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 512(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 (SI), Y1
 	VINSERTI128    $0x01, (DI), Y1, Y1
 	PREFETCHT0     (R8)
@@ -41606,43 +41446,28 @@ block:
 	VPOR           Y6, Y5, Y5
 	VPSHUFB        word2_0_3<>+0(SB), Y4, Y6
 	VPOR           Y6, Y5, Y5
-	VPAND          vector000000ff<>+0(SB), Y5, Y6
-	VMOVDQU        vector0000007e<>+0(SB), Y7
+	VPSLLD         $0x14, Y5, Y6
+	VPAND          vector0ff00000<>+0(SB), Y6, Y6
+	VMOVDQU        vector07e00000<>+0(SB), Y7
 	VPSUBD         Y6, Y7, Y7
 	VPSRAD         $0x1f, Y7, Y7
-	VPAND          vector00000007<>+0(SB), Y6, Y8
-	VPAND          vector000000f8<>+0(SB), Y6, Y9
-	VMOVDQU        vector00000008<>+0(SB), Y6
-	VPMINUD        Y6, Y9, Y6
-	VPADDD         Y6, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMOVDQU        vector00000008<>+0(SB), Y6
-	VPMAXUD        Y6, Y9, Y9
-	VPSLLD         $0x14, Y9, Y9
-	VMOVDQU        vector3a000000<>+0(SB), Y6
-	VPADDD         Y6, Y9, Y9
-	VPANDN         Y8, Y7, Y8
-	VMULPS         Y9, Y8, Y8
-	VMOVDQU        Y8, 256(DX)
-	VPSRLD         $0x08, Y5, Y5
-	VPAND          vector000000ff<>+0(SB), Y5, Y5
-	VMOVDQU        vector0000007e<>+0(SB), Y6
+	VPANDN         Y6, Y7, Y6
+	VPADDD         vector3b800000<>+0(SB), Y6, Y6
+	VADDPS         Y6, Y6, Y7
+	VADDPS         vectorbc000000<>+0(SB), Y7, Y7
+	VMINPS         Y7, Y6, Y6
+	VMOVDQU        Y6, 256(DX)
+	VPSLLD         $0x0c, Y5, Y5
+	VPAND          vector0ff00000<>+0(SB), Y5, Y5
+	VMOVDQU        vector07e00000<>+0(SB), Y6
 	VPSUBD         Y5, Y6, Y6
 	VPSRAD         $0x1f, Y6, Y6
-	VPAND          vector00000007<>+0(SB), Y5, Y7
-	VPAND          vector000000f8<>+0(SB), Y5, Y8
-	VMOVDQU        vector00000008<>+0(SB), Y5
-	VPMINUD        Y5, Y8, Y5
-	VPADDD         Y5, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VMOVDQU        vector00000008<>+0(SB), Y5
-	VPMAXUD        Y5, Y8, Y8
-	VPSLLD         $0x14, Y8, Y8
-	VMOVDQU        vector3a000000<>+0(SB), Y5
-	VPADDD         Y5, Y8, Y8
-	VPANDN         Y7, Y6, Y7
-	VMULPS         Y8, Y7, Y7
-	VMOVDQU        Y7, 576(DX)
+	VPANDN         Y5, Y6, Y5
+	VPADDD         vector3b800000<>+0(SB), Y5, Y5
+	VADDPS         Y5, Y5, Y6
+	VADDPS         vectorbc000000<>+0(SB), Y6, Y6
+	VMINPS         Y6, Y5, Y5
+	VMOVDQU        Y5, 576(DX)
 	VBROADCASTI128 32(SI), Y6
 	VINSERTI128    $0x01, 32(DI), Y6, Y6
 	PREFETCHT0     512(R8)
@@ -41742,43 +41567,28 @@ block:
 	VPOR           Y2, Y1, Y1
 	VPSHUFB        word2_2_3<>+0(SB), Y9, Y2
 	VPOR           Y2, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y2
-	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSLLD         $0x14, Y1, Y2
+	VPAND          vector0ff00000<>+0(SB), Y2, Y2
+	VMOVDQU        vector07e00000<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPAND          vector00000007<>+0(SB), Y2, Y4
-	VPAND          vector000000f8<>+0(SB), Y2, Y5
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMINUD        Y2, Y5, Y2
-	VPADDD         Y2, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMAXUD        Y2, Y5, Y5
-	VPSLLD         $0x14, Y5, Y5
-	VMOVDQU        vector3a000000<>+0(SB), Y2
-	VPADDD         Y2, Y5, Y5
-	VPANDN         Y4, Y3, Y4
-	VMULPS         Y5, Y4, Y4
-	VMOVDQU        Y4, 896(DX)
-	VPSRLD         $0x08, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPANDN         Y2, Y3, Y2
+	VPADDD         vector3b800000<>+0(SB), Y2, Y2
+	VADDPS         Y2, Y2, Y3
+	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
+	VMINPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 896(DX)
+	VPSLLD         $0x0c, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 1216(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 1216(DX)
 	VBROADCASTI128 48(SI), Y2
 	VINSERTI128    $0x01, 48(DI), Y2, Y2
 	PREFETCHT0     768(R8)
@@ -41878,43 +41688,28 @@ block:
 	VPOR           Y6, Y1, Y1
 	VPSHUFB        word2_4_3<>+0(SB), Y5, Y6
 	VPOR           Y6, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y6
-	VMOVDQU        vector0000007e<>+0(SB), Y7
+	VPSLLD         $0x14, Y1, Y6
+	VPAND          vector0ff00000<>+0(SB), Y6, Y6
+	VMOVDQU        vector07e00000<>+0(SB), Y7
 	VPSUBD         Y6, Y7, Y7
 	VPSRAD         $0x1f, Y7, Y7
-	VPAND          vector00000007<>+0(SB), Y6, Y8
-	VPAND          vector000000f8<>+0(SB), Y6, Y9
-	VMOVDQU        vector00000008<>+0(SB), Y6
-	VPMINUD        Y6, Y9, Y6
-	VPADDD         Y6, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMOVDQU        vector00000008<>+0(SB), Y6
-	VPMAXUD        Y6, Y9, Y9
-	VPSLLD         $0x14, Y9, Y9
-	VMOVDQU        vector3a000000<>+0(SB), Y6
-	VPADDD         Y6, Y9, Y9
-	VPANDN         Y8, Y7, Y8
-	VMULPS         Y9, Y8, Y8
-	VMOVDQU        Y8, 1536(DX)
-	VPSRLD         $0x08, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y6
+	VPANDN         Y6, Y7, Y6
+	VPADDD         vector3b800000<>+0(SB), Y6, Y6
+	VADDPS         Y6, Y6, Y7
+	VADDPS         vectorbc000000<>+0(SB), Y7, Y7
+	VMINPS         Y7, Y6, Y6
+	VMOVDQU        Y6, 1536(DX)
+	VPSLLD         $0x0c, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y6
 	VPSUBD         Y1, Y6, Y6
 	VPSRAD         $0x1f, Y6, Y6
-	VPAND          vector00000007<>+0(SB), Y1, Y7
-	VPAND          vector000000f8<>+0(SB), Y1, Y8
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y8, Y1
-	VPADDD         Y1, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y8, Y8
-	VPSLLD         $0x14, Y8, Y8
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y8, Y8
-	VPANDN         Y7, Y6, Y7
-	VMULPS         Y8, Y7, Y7
-	VMOVDQU        Y7, 1856(DX)
+	VPANDN         Y1, Y6, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y6
+	VADDPS         vectorbc000000<>+0(SB), Y6, Y6
+	VMINPS         Y6, Y1, Y1
+	VMOVDQU        Y1, 1856(DX)
 	VBROADCASTI128 64(SI), Y6
 	VINSERTI128    $0x01, 64(DI), Y6, Y6
 	PREFETCHT0     1024(R8)
@@ -42012,43 +41807,28 @@ block:
 	VPOR           Y2, Y1, Y1
 	VPSHUFB        word2_6_3<>+0(SB), Y9, Y2
 	VPOR           Y2, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y2
-	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSLLD         $0x14, Y1, Y2
+	VPAND          vector0ff00000<>+0(SB), Y2, Y2
+	VMOVDQU        vector07e00000<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPAND          vector00000007<>+0(SB), Y2, Y4
-	VPAND          vector000000f8<>+0(SB), Y2, Y5
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMINUD        Y2, Y5, Y2
-	VPADDD         Y2, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMAXUD        Y2, Y5, Y5
-	VPSLLD         $0x14, Y5, Y5
-	VMOVDQU        vector3a000000<>+0(SB), Y2
-	VPADDD         Y2, Y5, Y5
-	VPANDN         Y4, Y3, Y4
-	VMULPS         Y5, Y4, Y4
-	VMOVDQU        Y4, 2176(DX)
-	VPSRLD         $0x08, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPANDN         Y2, Y3, Y2
+	VPADDD         vector3b800000<>+0(SB), Y2, Y2
+	VADDPS         Y2, Y2, Y3
+	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
+	VMINPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 2176(DX)
+	VPSLLD         $0x0c, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 2496(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 2496(DX)
 	VBROADCASTI128 80(SI), Y2
 	VINSERTI128    $0x01, 80(DI), Y2, Y2
 	VBROADCASTI128 80(SI)(AX*1), Y3
@@ -42144,43 +41924,28 @@ block:
 	VPOR           Y6, Y1, Y1
 	VPSHUFB        word2_8_3<>+0(SB), Y5, Y6
 	VPOR           Y6, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y6
-	VMOVDQU        vector0000007e<>+0(SB), Y7
+	VPSLLD         $0x14, Y1, Y6
+	VPAND          vector0ff00000<>+0(SB), Y6, Y6
+	VMOVDQU        vector07e00000<>+0(SB), Y7
 	VPSUBD         Y6, Y7, Y7
 	VPSRAD         $0x1f, Y7, Y7
-	VPAND          vector00000007<>+0(SB), Y6, Y8
-	VPAND          vector000000f8<>+0(SB), Y6, Y9
-	VMOVDQU        vector00000008<>+0(SB), Y6
-	VPMINUD        Y6, Y9, Y6
-	VPADDD         Y6, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMOVDQU        vector00000008<>+0(SB), Y6
-	VPMAXUD        Y6, Y9, Y9
-	VPSLLD         $0x14, Y9, Y9
-	VMOVDQU        vector3a000000<>+0(SB), Y6
-	VPADDD         Y6, Y9, Y9
-	VPANDN         Y8, Y7, Y8
-	VMULPS         Y9, Y8, Y8
-	VMOVDQU        Y8, 2816(DX)
-	VPSRLD         $0x08, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y6
+	VPANDN         Y6, Y7, Y6
+	VPADDD         vector3b800000<>+0(SB), Y6, Y6
+	VADDPS         Y6, Y6, Y7
+	VADDPS         vectorbc000000<>+0(SB), Y7, Y7
+	VMINPS         Y7, Y6, Y6
+	VMOVDQU        Y6, 2816(DX)
+	VPSLLD         $0x0c, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y6
 	VPSUBD         Y1, Y6, Y6
 	VPSRAD         $0x1f, Y6, Y6
-	VPAND          vector00000007<>+0(SB), Y1, Y7
-	VPAND          vector000000f8<>+0(SB), Y1, Y8
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y8, Y1
-	VPADDD         Y1, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y8, Y8
-	VPSLLD         $0x14, Y8, Y8
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y8, Y8
-	VPANDN         Y7, Y6, Y7
-	VMULPS         Y8, Y7, Y7
-	VMOVDQU        Y7, 3136(DX)
+	VPANDN         Y1, Y6, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y6
+	VADDPS         vectorbc000000<>+0(SB), Y6, Y6
+	VMINPS         Y6, Y1, Y1
+	VMOVDQU        Y1, 3136(DX)
 	VBROADCASTI128 96(SI), Y6
 	VINSERTI128    $0x01, 96(DI), Y6, Y6
 	VBROADCASTI128 96(SI)(AX*1), Y7
@@ -42276,43 +42041,28 @@ block:
 	VPOR           Y2, Y1, Y1
 	VPSHUFB        word2_10_3<>+0(SB), Y9, Y2
 	VPOR           Y2, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y2
-	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSLLD         $0x14, Y1, Y2
+	VPAND          vector0ff00000<>+0(SB), Y2, Y2
+	VMOVDQU        vector07e00000<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPAND          vector00000007<>+0(SB), Y2, Y4
-	VPAND          vector000000f8<>+0(SB), Y2, Y5
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMINUD        Y2, Y5, Y2
-	VPADDD         Y2, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMAXUD        Y2, Y5, Y5
-	VPSLLD         $0x14, Y5, Y5
-	VMOVDQU        vector3a000000<>+0(SB), Y2
-	VPADDD         Y2, Y5, Y5
-	VPANDN         Y4, Y3, Y4
-	VMULPS         Y5, Y4, Y4
-	VMOVDQU        Y4, 3456(DX)
-	VPSRLD         $0x08, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPANDN         Y2, Y3, Y2
+	VPADDD         vector3b800000<>+0(SB), Y2, Y2
+	VADDPS         Y2, Y2, Y3
+	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
+	VMINPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 3456(DX)
+	VPSLLD         $0x0c, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 3776(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 3776(DX)
 	VBROADCASTI128 112(SI), Y2
 	VINSERTI128    $0x01, 112(DI), Y2, Y2
 	VBROADCASTI128 112(SI)(AX*1), Y3
@@ -42408,43 +42158,28 @@ block:
 	VPOR           Y6, Y1, Y1
 	VPSHUFB        word2_12_3<>+0(SB), Y5, Y6
 	VPOR           Y6, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y6
-	VMOVDQU        vector0000007e<>+0(SB), Y7
+	VPSLLD         $0x14, Y1, Y6
+	VPAND          vector0ff00000<>+0(SB), Y6, Y6
+	VMOVDQU        vector07e00000<>+0(SB), Y7
 	VPSUBD         Y6, Y7, Y7
 	VPSRAD         $0x1f, Y7, Y7
-	VPAND          vector00000007<>+0(SB), Y6, Y8
-	VPAND          vector000000f8<>+0(SB), Y6, Y9
-	VMOVDQU        vector00000008<>+0(SB), Y6
-	VPMINUD        Y6, Y9, Y6
-	VPADDD         Y6, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMOVDQU        vector00000008<>+0(SB), Y6
-	VPMAXUD        Y6, Y9, Y9
-	VPSLLD         $0x14, Y9, Y9
-	VMOVDQU        vector3a000000<>+0(SB), Y6
-	VPADDD         Y6, Y9, Y9
-	VPANDN         Y8, Y7, Y8
-	VMULPS         Y9, Y8, Y8
-	VMOVDQU        Y8, 4096(DX)
-	VPSRLD         $0x08, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y6
+	VPANDN         Y6, Y7, Y6
+	VPADDD         vector3b800000<>+0(SB), Y6, Y6
+	VADDPS         Y6, Y6, Y7
+	VADDPS         vectorbc000000<>+0(SB), Y7, Y7
+	VMINPS         Y7, Y6, Y6
+	VMOVDQU        Y6, 4096(DX)
+	VPSLLD         $0x0c, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y6
 	VPSUBD         Y1, Y6, Y6
 	VPSRAD         $0x1f, Y6, Y6
-	VPAND          vector00000007<>+0(SB), Y1, Y7
-	VPAND          vector000000f8<>+0(SB), Y1, Y8
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y8, Y1
-	VPADDD         Y1, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y8, Y8
-	VPSLLD         $0x14, Y8, Y8
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y8, Y8
-	VPANDN         Y7, Y6, Y7
-	VMULPS         Y8, Y7, Y7
-	VMOVDQU        Y7, 4416(DX)
+	VPANDN         Y1, Y6, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y6
+	VADDPS         vectorbc000000<>+0(SB), Y6, Y6
+	VMINPS         Y6, Y1, Y1
+	VMOVDQU        Y1, 4416(DX)
 	VBROADCASTI128 128(SI), Y6
 	VINSERTI128    $0x01, 128(DI), Y6, Y6
 	VBROADCASTI128 128(SI)(AX*1), Y7
@@ -42540,43 +42275,28 @@ block:
 	VPOR           Y2, Y1, Y1
 	VPSHUFB        word2_14_3<>+0(SB), Y9, Y2
 	VPOR           Y2, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y2
-	VMOVDQU        vector0000007e<>+0(SB), Y3
+	VPSLLD         $0x14, Y1, Y2
+	VPAND          vector0ff00000<>+0(SB), Y2, Y2
+	VMOVDQU        vector07e00000<>+0(SB), Y3
 	VPSUBD         Y2, Y3, Y3
 	VPSRAD         $0x1f, Y3, Y3
-	VPAND          vector00000007<>+0(SB), Y2, Y4
-	VPAND          vector000000f8<>+0(SB), Y2, Y5
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMINUD        Y2, Y5, Y2
-	VPADDD         Y2, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y2
-	VPMAXUD        Y2, Y5, Y5
-	VPSLLD         $0x14, Y5, Y5
-	VMOVDQU        vector3a000000<>+0(SB), Y2
-	VPADDD         Y2, Y5, Y5
-	VPANDN         Y4, Y3, Y4
-	VMULPS         Y5, Y4, Y4
-	VMOVDQU        Y4, 4736(DX)
-	VPSRLD         $0x08, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector0000007e<>+0(SB), Y2
+	VPANDN         Y2, Y3, Y2
+	VPADDD         vector3b800000<>+0(SB), Y2, Y2
+	VADDPS         Y2, Y2, Y3
+	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
+	VMINPS         Y3, Y2, Y2
+	VMOVDQU        Y2, 4736(DX)
+	VPSLLD         $0x0c, Y1, Y1
+	VPAND          vector0ff00000<>+0(SB), Y1, Y1
+	VMOVDQU        vector07e00000<>+0(SB), Y2
 	VPSUBD         Y1, Y2, Y2
 	VPSRAD         $0x1f, Y2, Y2
-	VPAND          vector00000007<>+0(SB), Y1, Y3
-	VPAND          vector000000f8<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMINUD        Y1, Y4, Y1
-	VPADDD         Y1, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMOVDQU        vector00000008<>+0(SB), Y1
-	VPMAXUD        Y1, Y4, Y4
-	VPSLLD         $0x14, Y4, Y4
-	VMOVDQU        vector3a000000<>+0(SB), Y1
-	VPADDD         Y1, Y4, Y4
-	VPANDN         Y3, Y2, Y3
-	VMULPS         Y4, Y3, Y3
-	VMOVDQU        Y3, 5056(DX)
+	VPANDN         Y1, Y2, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VADDPS         Y1, Y1, Y2
+	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMINPS         Y2, Y1, Y1
+	VMOVDQU        Y1, 5056(DX)
 	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0

@@ -224,60 +224,20 @@ func avx512UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx512UnpackIQ3_S(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ3_Sx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotIQ3_Sx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ3_Sx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
 // avx512UnpackIQ2_XXS makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ2_XXS(tile []byte, w []byte, stride int, blocks int)
-
-// avx512DotIQ2_XXSx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotIQ2_XXSx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ2_XXSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackIQ2_XS makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ2_XS(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ2_XSx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotIQ2_XSx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ2_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
 // avx512UnpackIQ2_S makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackIQ2_S(tile []byte, w []byte, stride int, blocks int)
-
-// avx512DotIQ2_Sx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotIQ2_Sx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotIQ2_Sx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512UnpackMXFP4 makes a tile of 16 rows of that type: see unpackGeneric.
 //
@@ -378,16 +338,6 @@ func avx512UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 //
 //go:noescape
 func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ4_0_ROCMFP4Eightx1 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-
-// avx512DotQ4_0_ROCMFP4Eightx2 multiplies 16 rows with few columns: see dotFunc.
-//
-//go:noescape
-func avx512DotQ4_0_ROCMFP4Eightx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512DotQuadsQ4_0x1 multiplies 16 rows with few columns: see dotFunc.
 //
@@ -504,6 +454,26 @@ func avx512DotQuadsIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []i
 //go:noescape
 func avx512DotQuadsIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
+// avx512DotQuadsIQ3_Sx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsIQ2_XXSx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsIQ2_XSx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsIQ2_Sx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
 // avx512DotQuadsMXFP4x1 multiplies 16 rows with few columns: see dotFunc.
 //
 //go:noescape
@@ -513,6 +483,46 @@ func avx512DotQuadsMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []in
 //
 //go:noescape
 func avx512DotQuadsMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ2_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ2_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ3_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ3_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_0_ROCMFP4x1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ4_0_ROCMFP4x2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ6_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+
+// avx512DotQuadsQ6_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+//
+//go:noescape
+func avx512DotQuadsQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
 
 // avx512DotQuadsQ4_0_ROCMFP4_FASTx1 multiplies 16 rows with few columns: see dotFunc.
 //

@@ -54,10 +54,6 @@ var avx512Dots = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q5_1:              {avx512DotQ5_1x1, avx512DotQ5_1x2},
 	tensor.Q8_0:              {avx512DotQ8_0x1},
 	tensor.IQ4_NL:            {avx512DotIQ4_NLx1, avx512DotIQ4_NLx2},
-	tensor.IQ3_S:             {avx512DotIQ3_Sx1, avx512DotIQ3_Sx2},
-	tensor.IQ2_XXS:           {avx512DotIQ2_XXSx1, avx512DotIQ2_XXSx2},
-	tensor.IQ2_XS:            {avx512DotIQ2_XSx1, avx512DotIQ2_XSx2},
-	tensor.IQ2_S:             {avx512DotIQ2_Sx1, avx512DotIQ2_Sx2},
 	tensor.MXFP4:             {avx512DotMXFP4x1, avx512DotMXFP4x2},
 	tensor.Q4_0_ROCMFP4:      {avx512DotQ4_0_ROCMFP4x1, avx512DotQ4_0_ROCMFP4x2},
 	tensor.Q4_0_ROCMFP4_FAST: {avx512DotQ4_0_ROCMFP4_FASTx1, avx512DotQ4_0_ROCMFP4_FASTx2},
@@ -67,9 +63,7 @@ var avx512Dots = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q8_0_ROCMFPX:      {avx512DotQ8_0_ROCMFPXx1},
 }
 
-var avx512Eights = map[tensor.Type]*[dotColumns]dotFunc{
-	tensor.Q4_0_ROCMFP4: {avx512DotQ4_0_ROCMFP4Eightx1, avx512DotQ4_0_ROCMFP4Eightx2},
-}
+var avx512Eights = map[tensor.Type]*[dotColumns]dotFunc{}
 
 var avx512Quads = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q4_0:              {avx512DotQuadsQ4_0x1, avx512DotQuadsQ4_0x2},
@@ -84,7 +78,15 @@ var avx512Quads = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q6_K:              {avx512DotQuadsQ6_Kx1, avx512DotQuadsQ6_Kx2},
 	tensor.IQ4_NL:            {avx512DotQuadsIQ4_NLx1, avx512DotQuadsIQ4_NLx2},
 	tensor.IQ4_XS:            {avx512DotQuadsIQ4_XSx1, avx512DotQuadsIQ4_XSx2},
+	tensor.IQ3_S:             {avx512DotQuadsIQ3_Sx1},
+	tensor.IQ2_XXS:           {avx512DotQuadsIQ2_XXSx1},
+	tensor.IQ2_XS:            {avx512DotQuadsIQ2_XSx1},
+	tensor.IQ2_S:             {avx512DotQuadsIQ2_Sx1},
 	tensor.MXFP4:             {avx512DotQuadsMXFP4x1, avx512DotQuadsMXFP4x2},
+	tensor.Q2_0_ROCMFPX:      {avx512DotQuadsQ2_0_ROCMFPXx1, avx512DotQuadsQ2_0_ROCMFPXx2},
+	tensor.Q3_0_ROCMFPX:      {avx512DotQuadsQ3_0_ROCMFPXx1, avx512DotQuadsQ3_0_ROCMFPXx2},
+	tensor.Q4_0_ROCMFP4:      {avx512DotQuadsQ4_0_ROCMFP4x1, avx512DotQuadsQ4_0_ROCMFP4x2},
+	tensor.Q6_0_ROCMFPX:      {avx512DotQuadsQ6_0_ROCMFPXx1, avx512DotQuadsQ6_0_ROCMFPXx2},
 	tensor.Q4_0_ROCMFP4_FAST: {avx512DotQuadsQ4_0_ROCMFP4_FASTx1},
 }
 

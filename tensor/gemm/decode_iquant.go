@@ -128,6 +128,16 @@ var (
 	iq2sGrid   [1024]uint64
 )
 
+// The same as planes: a byte has one bit of each element of a point. Those of iq2 are
+// whether the level is 25 or more, and 43. The first one of iq3_s has bits 0 of the number of a level in
+// its lower half and bits 1 in the upper, the second bits 2 in both.
+var (
+	iq3sPlanes   [2][512]uint8
+	iq2xxsPlanes [2][256]uint8
+	iq2xsPlanes  [2][512]uint8
+	iq2sPlanes   [2][1024]uint8
+)
+
 // loadCodebooks reads the codebooks by dequantizing blocks that scale by one.
 var loadCodebooks = sync.OnceFunc(func() {
 	const one, eight = 0x3c00, 0x4800 // f16; the scale of iq2 is half a quarter of d
@@ -143,7 +153,31 @@ var loadCodebooks = sync.OnceFunc(func() {
 	loadCodebook(iq2xxsGrid[:], tensor.IQ2_XXS, eight, 43, func(block []byte, i, index int) {
 		block[2+i/4*8+i%4] = byte(index)
 	})
+	planesIQ2(iq2xxsPlanes[0][:], iq2xxsPlanes[1][:], iq2xxsGrid[:])
+	planesIQ2(iq2xsPlanes[0][:], iq2xsPlanes[1][:], iq2xsGrid[:])
+	planesIQ2(iq2sPlanes[0][:], iq2sPlanes[1][:], iq2sGrid[:])
+	for n, p := range iq3sGrid {
+		for i := range 4 {
+			number := (uint8(p>>(8*i)) - 15) / 2
+			iq3sPlanes[0][n] |= (number&1 | number>>1&1<<4) << i
+			iq3sPlanes[1][n] |= number >> 2 * 0x11 << i
+		}
+	}
 })
+
+func planesIQ2(middle, top []uint8, grid []uint64) {
+	for n, p := range grid {
+		for i := range 8 {
+			switch uint8(p>>(8*i)) - 43 {
+			case 43:
+				top[n] |= 1 << i
+				fallthrough
+			case 25:
+				middle[n] |= 1 << i
+			}
+		}
+	}
+}
 
 // loadCodebook packs the points of a codebook with a bias. put writes an index
 // into a block of type t as its point i, of as many elements as P has bytes.

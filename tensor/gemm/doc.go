@@ -60,6 +60,11 @@
 // straddle cache lines slow down the reading of memory; AVX2 takes
 // eight blocks of 18, 20 or 34 bytes together for the same reason.
 //
+// Where levels take much more room than their codes, AVX-512 exchanges the codes of 16 rows
+// first, a word at a time, so that levels are born in the lanes of a tile: so for ROCmFP types with a scale for each 16
+// elements, and for codebooks. A codebook of 1024 points of eight levels, each one of
+// three, is two planes of 1024 bytes; a point is found by permutations, 64 points at a time.
+//
 // # Kernel sets
 //
 // "avx512" needs AVX-512 F, BW, DQ, VL, VNNI and VBMI and GFNI; "avx2" needs AVX2, FMA and

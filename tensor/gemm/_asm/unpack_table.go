@@ -201,26 +201,21 @@ func spreadFields(src VecVirtual, left int, masks [4]Op) VecVirtual {
 	return r
 }
 
-// rocmScale returns what converts a scale byte, half an unsigned e4m3: with
-// its exponent E and mantissa m, m*2^-10 for E = 0, else (8 + m)*2^(E-11).
-// Bytes from 0x7f on are zero.
+// rocmScale returns what converts a scale byte, the bits from right on of a word. It is half an unsigned e4m3: with
+// its exponent E and mantissa m, (8 + m)*2^(E-11), or m*2^-10 for E = 0, which is the smaller of the first and
+// twice the first less 2^-7. Bytes from 0x7f on are zero.
 func rocmScale() func(w VecVirtual, right int) VecVirtual {
-	low, mantissa, exponent := constant(0xff), constant(7), constant(0xf8)
-	eight, bias, last := constant(8), constant((127-11)<<23), constant(0x7e)
+	field, last, bias, offset := constant(0xff<<20), constant(0x7e<<20), constant((127-8)<<23), constant(0xbc000000)
 	return func(w VecVirtual, right int) VecVirtual {
-		b := masked(w, right, low)
-		invalid, implied := v.reg(), v.reg()
+		b := masked(w, right-20, field)
+		invalid, tiny := v.reg(), v.reg()
 		VPSUBD(b, inRegister(last), invalid)
 		VPSRAD(Imm(31), invalid, invalid)
-		m, e := masked(b, 0, mantissa), masked(b, 0, exponent)
-		VPMINUD(inRegister(eight), e, implied)
-		VPADDD(implied, m, m)
-		VCVTDQ2PS(m, m)
-		VPMAXUD(inRegister(eight), e, e)
-		VPSLLD(Imm(20), e, e)
-		VPADDD(inRegister(bias), e, e)
-		v.andNot(invalid, m, m)
-		VMULPS(e, m, m)
-		return m
+		v.andNot(invalid, b, b)
+		VPADDD(bias, b, b)
+		VADDPS(b, b, tiny)
+		VADDPS(offset, tiny, tiny)
+		VMINPS(tiny, b, b)
+		return b
 	}
 }

@@ -1,0 +1,353 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// The types with codebooks. A vector has the numbers of four points of eight elements for each
+// of 16 rows. A byte of a plane has one bit of eight elements, so that the codebook is
+// small enough to be looked up by permutations, 64 points at a time, and the signs, which
+// the file has in such bytes, are one more plane. Up to four planes become levels:
+//
+//	planes 3, 2, 1, 0 of a point    32 bits
+//	two points of a row             a matrix of eight by eight bits
+//	times a byte with each bit      eight bytes: codes of four bits of both points
+//	the entries of a table          levels of eight elements of eight rows
+
+// points generates a type with a codebook.
+type points struct {
+	q      *quads
+	planes GPVirtual // of the package
+	size   int       // points in the codebook
+	bits   VecVirtual
+	levels VecVirtual // of codes
+	scales VecVirtual // factors of four bits
+}
+
+// newPoints makes the constants. levels are those of codes, periodic; scale is that of four bits.
+func newPoints(q *quads, planes string, size int, levels [64]uint8, scale func(s int) float32) *points {
+	p := &points{q: q, planes: GP64(), size: size, levels: v.reg(), scales: v.reg()}
+	LEAQ(NewDataAddr(Symbol{Name: "\u00b7" + planes}, 0), p.planes)
+	p.bits = inRegister(bitOrder())
+	v.load(dataBytes("levels"+planes, levels), p.levels)
+	var scales [64]uint8
+	for s := range 16 {
+		for i, bits := 0, math.Float32bits(scale(s)); i < 4; i, bits = i+1, bits>>8 {
+			scales[4*s+i] = uint8(bits)
+		}
+	}
+	v.load(dataBytes("scales"+planes, scales), p.scales)
+	return p
+}
+
+// lookup returns a plane of the points that vectors of numbers name. The numbers are
+// bytes and, for each, masks of their bits from bit 7 on.
+func (p *points) lookup(plane int, numbers []VecVirtual, bits [][]OpmaskVirtual) []VecVirtual {
+	return p.lookupFrom(plane*p.size, p.size, numbers, bits)
+}
+
+func (p *points) lookupFrom(first, n int, numbers []VecVirtual, bits [][]OpmaskVirtual) []VecVirtual {
+	if n == 128 {
+		low, high := v.reg(), v.reg()
+		v.load(Mem{Base: p.planes, Disp: first}, low)
+		v.load(Mem{Base: p.planes, Disp: first + 64}, high)
+		found := make([]VecVirtual, len(numbers))
+		for i, number := range numbers {
+			found[i] = low
+			if i < len(numbers)-1 {
+				found[i] = v.reg()
+				VMOVDQA64(low, found[i])
+			}
+			VPERMT2B(high, number, found[i])
+		}
+		return found
+	}
+	low, high := p.lookupFrom(first, n/2, numbers, bits), p.lookupFrom(first+n/2, n/2, numbers, bits)
+	for i := range numbers {
+		bit := 0
+		for 256<<bit < n {
+			bit++
+		}
+		VMOVDQU8(high[i], bits[i][bit], low[i])
+	}
+	return low
+}
+
+// pointOrder is the order of 16 bytes of four rows that have four points each: the first two
+// of two rows, their last two, then those of the other rows.
+var pointOrder = [16]int{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}
+
+// ordered brings bytes of four points of each row into that order.
+func ordered(src VecVirtual) VecVirtual {
+	return shuffled(src, orderOf("points", func(at int) int { return at }))
+}
+
+// orderOf is the table of a shuffle that takes byte from(i) where pointOrder has i.
+func orderOf(name string, from func(at int) int) Mem {
+	var b [16]uint8
+	for i, at := range pointOrder {
+		b[i] = uint8(from(at))
+	}
+	low, high := bytes16(b)
+	return dataVector(name, low, high)
+}
+
+// alternate returns the even and the odd bytes of a and b, which have eight bytes of
+// each row, in the order of points.
+func alternate(a, b VecVirtual) (even, odd VecVirtual) {
+	of := func(odd int) VecVirtual {
+		var index [64]uint8
+		for i := range index {
+			row, point := pointOrder[i%16]/4, pointOrder[i%16]%4
+			index[i] = uint8(point/2*64 + i/16*16 + 4*row + point%2*2 + odd)
+		}
+		x, r := v.reg(), v.reg()
+		v.load(dataBytes(fmt.Sprintf("alternate%d", odd), index), x)
+		VMOVDQA64(a, r)
+		VPERMT2B(b, x, r)
+		return r
+	}
+	return of(0), of(1)
+}
+
+// pairs returns masks of the even and the odd bits of a byte of each row, two for
+// each of four points. word has the byte.
+func pairs(word VecVirtual, byte int) (even, odd OpmaskVirtual) {
+	all := shuffled(word, orderOf(fmt.Sprintf("byte%dOfRow", byte), func(at int) int { return at/4*4 + byte }))
+	even, odd = K(), K()
+	for i, k := range []OpmaskVirtual{even, odd} {
+		VPTESTMB(orderOf(fmt.Sprintf("pairs%d", i), func(at int) int { return 1 << (at%4*2 + i) }), all, k)
+	}
+	return even, odd
+}
+
+// top returns the mask of the top bits of bytes.
+func top(bytes VecVirtual) OpmaskVirtual {
+	k := K()
+	VPMOVB2M(bytes, k)
+	return k
+}
+
+// scale returns d times the factor of the four bits from right on of a word.
+func (p *points) scale(word VecVirtual, right int, d VecVirtual) VecVirtual {
+	s := v.reg()
+	if right > 0 {
+		VPSRLD(Imm(uint64(right)), word, s)
+		word = s
+	}
+	VPERMPS(p.scales, word, s)
+	VMULPS(d, s, s)
+	return s
+}
+
+// multiply multiplies elements k to k+31 and accumulates their one or two groups. planes are those of
+// four points of each row in their order; nil: zeros.
+func (p *points) multiply(k int, planes [4]VecVirtual, scale func(g int) VecVirtual) {
+	q := p.q
+	for i := range planes {
+		if planes[i] == nil {
+			planes[i] = q.zero
+		}
+	}
+	var pairs [2][2]VecVirtual // for even and odd pairs of rows: planes 3 and 2, planes 1 and 0
+	for i := range pairs {
+		pairs[0][i], pairs[1][i] = v.reg(), v.reg()
+		VPUNPCKLBW(planes[2-2*i], planes[3-2*i], pairs[0][i])
+		VPUNPCKHBW(planes[2-2*i], planes[3-2*i], pairs[1][i])
+	}
+	groups := 32 / q.u.group
+	sums := make([][][2]VecVirtual, len(q.x)) // for each column, group and pair of rows
+	for c := range sums {
+		sums[c] = make([][2]VecVirtual, groups)
+		for g := range groups {
+			for rows := range 2 {
+				sums[c][g][rows] = v.reg()
+				VMOVDQA32(q.zero, sums[c][g][rows])
+			}
+		}
+	}
+	for half := range 2 { // of the points
+		var x [2][]VecVirtual
+		for odd := range x {
+			for _, column := range q.x {
+				r, at := v.reg(), k+16*half+8*odd
+				VPBROADCASTQ(Mem{Base: column, Disp: at/32*q.u.blockBytes() + at%32}, r)
+				x[odd] = append(x[odd], r)
+			}
+		}
+		for rows := range 2 {
+			m := v.reg()
+			if half == 0 {
+				VPUNPCKLWD(pairs[rows][1], pairs[rows][0], m)
+			} else {
+				VPUNPCKHWD(pairs[rows][1], pairs[rows][0], m)
+			}
+			odd := affine(p.bits, m)
+			even := v.reg()
+			VPSRLW(Imm(4), odd, even)
+			for i, codes := range []VecVirtual{even, odd} {
+				VPERMB(p.levels, codes, codes)
+				for c := range sums {
+					VPDPBUSD(x[i][c], codes, sums[c][half*groups/2][rows])
+				}
+			}
+		}
+	}
+	for g := range groups {
+		columns := make([][4]VecVirtual, len(q.x))
+		for c := range columns {
+			even, odd := sums[c][g][0], v.reg()
+			VSHUFPS(Imm(0xdd), sums[c][g][1], even, odd)
+			VSHUFPS(Imm(0x88), sums[c][g][1], even, even)
+			VPADDD(odd, even, even)
+			columns[c][0] = even
+		}
+		q.accumulate(k/q.u.group+g, columns, 0, scale(g), nil)
+	}
+}
+
+// iq2Levels are those of codes with a bit each for 25 or more, for 43, and the sign.
+func iq2Levels() [64]uint8 {
+	return periodic([]uint8{43 + 8, 43 + 25, 0, 43 + 43, 43 - 8, 43 - 25, 0, 43 - 43, 0, 0, 0, 0, 0, 0, 0, 0})
+}
+
+// iq3Levels are those of codes of three bits, and the sign.
+func iq3Levels() (levels [64]uint8) {
+	for i := range levels {
+		level := 2*(i%8) + 1
+		if i&8 != 0 {
+			level = -level
+		}
+		levels[i] = uint8(15 + level)
+	}
+	return levels
+}
+
+func iq2Scale(s int) float32 { return (0.5 + float32(s)) / 4 }
+func iq3Scale(s int) float32 { return float32(1 + 2*s) }
+
+// signs completes seven signs, moved right, by their parity.
+func signs(src VecVirtual, right int) VecVirtual {
+	var rows uint64
+	for bit := range 7 {
+		rows |= 1 << (bit + right) << (8 * (7 - bit))
+	}
+	rows |= 0x7f << right
+	return affine(src, inRegister(dataVector(fmt.Sprintf("parity%d", right), rows, rows)))
+}
+
+func quadsIQ2_XXS(q *quads) func() {
+	p := newPoints(q, "iq2xxsPlanes", 256, iq2Levels(), iq2Scale)
+	numbers := multishift8([8]int{0, 8, 32, 40, 16, 24, 48, 56})
+	sevens := multishift8([8]int{0, 7, 32, 39, 14, 21, 46, 53})
+	return func() {
+		d := v.reg()
+		v.halves(q.u.offset(0), d)
+		for two := range 4 {
+			words := q.words(2+16*two, nil)
+			for i := range 2 {
+				number, sign := v.reg(), v.reg()
+				VPMULTISHIFTQB(words[2*i], numbers, number)
+				VPMULTISHIFTQB(words[2*i+1], sevens, sign)
+				n, bits := []VecVirtual{number}, [][]OpmaskVirtual{{top(number)}}
+				planes := [4]VecVirtual{p.lookup(0, n, bits)[0], p.lookup(1, n, bits)[0], signs(sign, 0)}
+				p.multiply(64*two+32*i, planes, func(int) VecVirtual { return p.scale(words[2*i+1], 28, d) })
+			}
+		}
+	}
+}
+
+func quadsIQ2_XS(q *quads) func() {
+	p := newPoints(q, "iq2xsPlanes", 512, iq2Levels(), iq2Scale)
+	one := inRegister(dataVector("ones", 0x0101010101010101, 0x0101010101010101))
+	return func() {
+		d := v.reg()
+		v.halves(q.u.offset(0), d)
+		scales := q.words(58, nil)
+		for two := range 4 {
+			words := q.words(2+16*two, nil)
+			for i := range 2 {
+				number, sign := alternate(words[2*i], words[2*i+1])
+				eighth := K()
+				VPTESTMB(one, sign, eighth)
+				n, bits := []VecVirtual{number}, [][]OpmaskVirtual{{top(number), eighth}}
+				planes := [4]VecVirtual{p.lookup(0, n, bits)[0], p.lookup(1, n, bits)[0], signs(sign, 1)}
+				p.multiply(64*two+32*i, planes, func(g int) VecVirtual {
+					g += 4*two + 2*i
+					return p.scale(scales[2+g/8], g%8*4, d)
+				})
+			}
+		}
+	}
+}
+
+func quadsIQ2_S(q *quads) func() {
+	p := newPoints(q, "iq2sPlanes", 1024, iq2Levels(), iq2Scale)
+	return func() {
+		d := v.reg()
+		v.halves(q.u.offset(0), d)
+		tail := q.words(66, nil)
+		for four := range 2 {
+			words, flags := q.words(2+16*four, nil), q.words(34+16*four, nil)
+			for two := range 2 {
+				var numbers []VecVirtual
+				var bits [][]OpmaskVirtual
+				for i := range 2 {
+					number := ordered(words[2*two+i])
+					eighth, ninth := pairs(tail[four], 2*two+i)
+					numbers, bits = append(numbers, number), append(bits, []OpmaskVirtual{top(number), eighth, ninth})
+				}
+				low, high := p.lookup(0, numbers, bits), p.lookup(1, numbers, bits)
+				for i := range 2 {
+					n := 4*four + 2*two + i
+					p.multiply(32*n, [4]VecVirtual{low[i], high[i], ordered(flags[2*two+i])}, func(g int) VecVirtual {
+						g += 2 * n
+						return p.scale(tail[2+g/8], g%8*4, d)
+					})
+				}
+			}
+		}
+	}
+}
+
+// quadsIQ3_S: a point has four elements. The codebook has two planes of four bits in one, bit 0 and
+// bit 1, and bit 2 twice.
+func quadsIQ3_S(q *quads) func() {
+	p := newPoints(q, "iq3sPlanes", 512, iq3Levels(), iq3Scale)
+	low := constant(nibbleMask)
+	return func() {
+		d := v.reg()
+		v.halves(q.u.offset(0), d)
+		first, middle, last := q.words(66, nil), q.words(82, nil), q.words(94, nil)
+		flags := append(append([]VecVirtual{first[2], first[3]}, middle[:]...), last[1], last[2])
+		for two := range 4 {
+			words := q.words(2+16*two, nil)
+			for i := range 2 {
+				n := 2*two + i
+				even, odd := alternate(words[2*i], words[2*i+1])
+				eighthEven, eighthOdd := pairs(first[n/4], n%4)
+				numbers, bits := []VecVirtual{even, odd}, [][]OpmaskVirtual{{top(even), eighthEven}, {top(odd), eighthOdd}}
+				x, y := p.lookup(0, numbers, bits), p.lookup(1, numbers, bits)
+				down, up := v.reg(), v.reg()
+				VPSRLW(Imm(4), x[0], down)
+				VPSLLW(Imm(4), x[1], up)
+				planes := [4]VecVirtual{
+					selected(low, x[0], up), selected(low, down, x[1]), selected(low, y[0], y[1]), ordered(flags[n]),
+				}
+				p.multiply(32*n, planes, func(int) VecVirtual { return p.scale(last[3], 4*n, d) })
+			}
+		}
+	}
+}
+
+// selected overwrites a with the bits of b that mask has not.
+func selected(mask Op, a, b VecVirtual) VecVirtual {
+	const bThenAElseC = 0xe2
+	VPTERNLOGD(Imm(bThenAElseC), b, mask, a)
+	return a
+}
