@@ -28,7 +28,7 @@ type Decoder struct {
 	attends []int // the layers whose keys each layer attends to, in order
 	ropes   []ropeTable
 
-	host     []float32 // logits or hidden states of logitRows rows
+	host     []float32 // logits or hidden states of logitRows rows, where they cannot be read in place
 	routeIDs []int32
 	groups   grouping
 	products []matrixProduct   // to be computed side by side
@@ -510,6 +510,11 @@ func (p *pass) head(rows []int32, hidden bool) ([]float32, error) {
 
 // read brings a few rows to the host, until the next call.
 func (d *Decoder) read(x compute.Matrix) ([]float32, error) {
+	if d.scratch.host != nil {
+		s := x.Span()
+		bytes := d.scratch.host.Bytes()[s.Off:][:s.N]
+		return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(bytes))), x.Rows*x.Cols), d.stream.Sync()
+	}
 	values := d.host[:x.Rows*x.Cols]
 	return values, d.stream.Read(floatBytes(values), x.Span())
 }

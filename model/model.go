@@ -102,7 +102,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	m.close = append(m.close, sc.buf.Free)
+	m.close = append(m.close, sc.free)
 	if m.pool, err = m.newPool(stream, trace, cold); err != nil {
 		return err
 	}
@@ -140,7 +140,9 @@ func newDecoder(p *Plan, f *gguf.File, pages pager.Residency, stream compute.Str
 	d := &Decoder{
 		spec: p.Spec, weights: p.weights, pages: pages, stream: stream, scratch: sc,
 		pool: pool, batch: p.Options.Batch,
-		host: make([]float32, sc.logits.Rows*max(p.Spec.Vocab, p.Spec.Width)),
+	}
+	if sc.host == nil {
+		d.host = make([]float32, sc.logits.Rows*max(p.Spec.Vocab, p.Spec.Width))
 	}
 	for i, l := range p.Spec.Layers {
 		if kvOf := i - l.Attention.KVBack; p.Geometry.Layers[kvOf].Holds() && l.Attention.Heads > 0 {

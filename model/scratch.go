@@ -1,16 +1,19 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
 	"gorun/compute"
+	"gorun/internal/arena"
 )
 
 // scratch is the device memory of the activations of one pass of at most
 // batch rows. All of it is one buffer, laid out by a function that the plan
 // calls as well.
 type scratch struct {
-	buf compute.Buffer
+	buf  compute.Buffer
+	host *arena.Arena // the same memory, if the device computes in that of the host
 
 	x, normed, branch compute.Matrix // residual stream, its norm, a branch's result
 	qkv               compute.Matrix // query, key and value
@@ -130,7 +133,7 @@ func (d Delta) channels() int { return 2*d.KeyHeads*d.KeyDim + d.ValueHeads*d.Va
 // newScratch allocates what layout describes.
 func newScratch(dev compute.Device, s *Spec, batch int) (*scratch, error) {
 	sc, size := layout(s, batch)
-	buf, err := dev.NewBuffer(size)
+	buf, err := sc.allocate(dev, size)
 	if err != nil {
 		return nil, fmt.Errorf("activations: %w", err)
 	}
@@ -146,6 +149,29 @@ func newScratch(dev compute.Device, s *Spec, batch int) (*scratch, error) {
 	}
 	sc.expertIDs.Buf = buf
 	return sc, nil
+}
+
+// allocate makes the buffer, in memory of the host if the device can use it, so that results are read in place.
+func (sc *scratch) allocate(dev compute.Device, size int64) (compute.Buffer, error) {
+	mapper, ok := dev.(compute.HostMapper)
+	if !ok {
+		return dev.NewBuffer(size)
+	}
+	host, err := arena.New(size)
+	if err != nil {
+		return nil, err
+	}
+	sc.host = host
+	return mapper.MapHost(host.Bytes()), nil
+}
+
+// free gives the memory back.
+func (sc *scratch) free() error {
+	err := sc.buf.Free()
+	if sc.host != nil {
+		err = errors.Join(err, sc.host.Free())
+	}
+	return err
 }
 
 // view is rows by cols values packed at the beginning of m.
