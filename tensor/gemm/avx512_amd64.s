@@ -23155,7 +23155,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
 	VMOVDQA64       Z8, Z8
-	VMOVDQU32       8(BX), Z10
+	VPBROADCASTQ    64(BX), Z10
 	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
@@ -23167,7 +23167,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
 	VMOVDQA64       Z8, Z8
-	VMOVDQU32       8(BX)(AX*1), Z10
+	VPBROADCASTQ    64(BX)(AX*1), Z10
 	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
@@ -23179,7 +23179,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
 	VMOVDQA64       Z8, Z8
-	VMOVDQU32       8(BX)(AX*2), Z10
+	VPBROADCASTQ    64(BX)(AX*2), Z10
 	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
@@ -23191,7 +23191,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
 	VMOVDQA64       Z8, Z8
-	VMOVDQU32       8(BX)(CX*1), Z10
+	VPBROADCASTQ    64(BX)(CX*1), Z10
 	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
@@ -23212,7 +23212,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
 	VMOVDQA64       Z10, Z10
-	VMOVDQU32       8(SI), Z11
+	VPBROADCASTQ    64(SI), Z11
 	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
@@ -23224,7 +23224,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
 	VMOVDQA64       Z10, Z10
-	VMOVDQU32       8(SI)(AX*1), Z11
+	VPBROADCASTQ    64(SI)(AX*1), Z11
 	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
@@ -23236,7 +23236,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
 	VMOVDQA64       Z10, Z10
-	VMOVDQU32       8(SI)(AX*2), Z11
+	VPBROADCASTQ    64(SI)(AX*2), Z11
 	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
@@ -23248,7 +23248,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
 	VMOVDQA64       Z10, Z10
-	VMOVDQU32       8(SI)(CX*1), Z11
+	VPBROADCASTQ    64(SI)(CX*1), Z11
 	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
@@ -23271,7 +23271,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(DI), Z13
+	VPBROADCASTQ    64(DI), Z13
 	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
@@ -23283,7 +23283,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(DI)(AX*1), Z13
+	VPBROADCASTQ    64(DI)(AX*1), Z13
 	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
@@ -23295,7 +23295,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(DI)(AX*2), Z13
+	VPBROADCASTQ    64(DI)(AX*2), Z13
 	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
@@ -23307,7 +23307,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(DI)(CX*1), Z13
+	VPBROADCASTQ    64(DI)(CX*1), Z13
 	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
@@ -23328,7 +23328,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       8(R8), Z14
+	VPBROADCASTQ    64(R8), Z14
 	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
@@ -23340,7 +23340,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       8(R8)(AX*1), Z14
+	VPBROADCASTQ    64(R8)(AX*1), Z14
 	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
@@ -23352,7 +23352,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       8(R8)(AX*2), Z14
+	VPBROADCASTQ    64(R8)(AX*2), Z14
 	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
@@ -23364,7 +23364,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       8(R8)(CX*1), Z14
+	VPBROADCASTQ    64(R8)(CX*1), Z14
 	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
@@ -23435,7 +23435,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
 	VMOVDQA64       Z8, Z8
-	VMOVDQU32       80(BX), Z10
+	VPBROADCASTQ    136(BX), Z10
 	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
@@ -23447,7 +23447,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
 	VMOVDQA64       Z8, Z8
-	VMOVDQU32       80(BX)(AX*1), Z10
+	VPBROADCASTQ    136(BX)(AX*1), Z10
 	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
@@ -23459,7 +23459,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
 	VMOVDQA64       Z8, Z8
-	VMOVDQU32       80(BX)(AX*2), Z10
+	VPBROADCASTQ    136(BX)(AX*2), Z10
 	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
@@ -23471,7 +23471,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z5, Z8, K4, Z9
 	VMOVDQA64       Z8, Z8
-	VMOVDQU32       80(BX)(CX*1), Z10
+	VPBROADCASTQ    136(BX)(CX*1), Z10
 	VPERMT2B        Z10, Z4, Z8
 	VPANDD          Z2, Z8, Z10
 	VGF2P8AFFINEQB  $0x00, Z3, Z8, Z8
@@ -23492,7 +23492,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
 	VMOVDQA64       Z10, Z10
-	VMOVDQU32       80(SI), Z11
+	VPBROADCASTQ    136(SI), Z11
 	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
@@ -23504,7 +23504,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
 	VMOVDQA64       Z10, Z10
-	VMOVDQU32       80(SI)(AX*1), Z11
+	VPBROADCASTQ    136(SI)(AX*1), Z11
 	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
@@ -23516,7 +23516,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
 	VMOVDQA64       Z10, Z10
-	VMOVDQU32       80(SI)(AX*2), Z11
+	VPBROADCASTQ    136(SI)(AX*2), Z11
 	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
@@ -23528,7 +23528,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z5, Z10, K4, Z9
 	VMOVDQA64       Z10, Z10
-	VMOVDQU32       80(SI)(CX*1), Z11
+	VPBROADCASTQ    136(SI)(CX*1), Z11
 	VPERMT2B        Z11, Z4, Z10
 	VPANDD          Z2, Z10, Z11
 	VGF2P8AFFINEQB  $0x00, Z3, Z10, Z10
@@ -23551,7 +23551,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(DI), Z13
+	VPBROADCASTQ    136(DI), Z13
 	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
@@ -23563,7 +23563,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(DI)(AX*1), Z13
+	VPBROADCASTQ    136(DI)(AX*1), Z13
 	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
@@ -23575,7 +23575,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(DI)(AX*2), Z13
+	VPBROADCASTQ    136(DI)(AX*2), Z13
 	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
@@ -23587,7 +23587,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z5, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(DI)(CX*1), Z13
+	VPBROADCASTQ    136(DI)(CX*1), Z13
 	VPERMT2B        Z13, Z4, Z11
 	VPANDD          Z2, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
@@ -23608,7 +23608,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       80(R8), Z14
+	VPBROADCASTQ    136(R8), Z14
 	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
@@ -23620,7 +23620,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       80(R8)(AX*1), Z14
+	VPBROADCASTQ    136(R8)(AX*1), Z14
 	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
@@ -23632,7 +23632,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       80(R8)(AX*2), Z14
+	VPBROADCASTQ    136(R8)(AX*2), Z14
 	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
@@ -23644,7 +23644,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z5, Z13, K4, Z12
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       80(R8)(CX*1), Z14
+	VPBROADCASTQ    136(R8)(CX*1), Z14
 	VPERMT2B        Z14, Z4, Z13
 	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
@@ -23835,14 +23835,14 @@ DATA codes18_2_0<>+52(SB)/1, $0x3c
 DATA codes18_2_0<>+53(SB)/1, $0x3d
 DATA codes18_2_0<>+54(SB)/1, $0x3e
 DATA codes18_2_0<>+55(SB)/1, $0x3f
-DATA codes18_2_0<>+56(SB)/1, $0x78
-DATA codes18_2_0<>+57(SB)/1, $0x79
-DATA codes18_2_0<>+58(SB)/1, $0x7a
-DATA codes18_2_0<>+59(SB)/1, $0x7b
-DATA codes18_2_0<>+60(SB)/1, $0x7c
-DATA codes18_2_0<>+61(SB)/1, $0x7d
-DATA codes18_2_0<>+62(SB)/1, $0x7e
-DATA codes18_2_0<>+63(SB)/1, $0x7f
+DATA codes18_2_0<>+56(SB)/1, $0x40
+DATA codes18_2_0<>+57(SB)/1, $0x41
+DATA codes18_2_0<>+58(SB)/1, $0x42
+DATA codes18_2_0<>+59(SB)/1, $0x43
+DATA codes18_2_0<>+60(SB)/1, $0x44
+DATA codes18_2_0<>+61(SB)/1, $0x45
+DATA codes18_2_0<>+62(SB)/1, $0x46
+DATA codes18_2_0<>+63(SB)/1, $0x47
 GLOBL codes18_2_0<>(SB), RODATA|NOPTR, $64
 
 DATA halves18_0<>+0(SB)/1, $0x00
@@ -24244,7 +24244,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(BX), Z13
+	VPBROADCASTQ    64(BX), Z13
 	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -24259,7 +24259,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(BX)(AX*1), Z13
+	VPBROADCASTQ    64(BX)(AX*1), Z13
 	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -24274,7 +24274,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(BX)(AX*2), Z13
+	VPBROADCASTQ    64(BX)(AX*2), Z13
 	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -24289,7 +24289,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(BX)(CX*1), Z13
+	VPBROADCASTQ    64(BX)(CX*1), Z13
 	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -24322,7 +24322,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       8(SI), Z15
+	VPBROADCASTQ    64(SI), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -24337,7 +24337,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       8(SI)(AX*1), Z15
+	VPBROADCASTQ    64(SI)(AX*1), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -24352,7 +24352,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       8(SI)(AX*2), Z15
+	VPBROADCASTQ    64(SI)(AX*2), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -24367,7 +24367,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       8(SI)(CX*1), Z15
+	VPBROADCASTQ    64(SI)(CX*1), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -24402,7 +24402,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
 	VMOVDQA64       Z16, Z16
-	VMOVDQU32       8(DI), Z18
+	VPBROADCASTQ    64(DI), Z18
 	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
@@ -24417,7 +24417,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
 	VMOVDQA64       Z16, Z16
-	VMOVDQU32       8(DI)(AX*1), Z18
+	VPBROADCASTQ    64(DI)(AX*1), Z18
 	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
@@ -24432,7 +24432,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
 	VMOVDQA64       Z16, Z16
-	VMOVDQU32       8(DI)(AX*2), Z18
+	VPBROADCASTQ    64(DI)(AX*2), Z18
 	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
@@ -24447,7 +24447,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
 	VMOVDQA64       Z16, Z16
-	VMOVDQU32       8(DI)(CX*1), Z18
+	VPBROADCASTQ    64(DI)(CX*1), Z18
 	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
@@ -24480,7 +24480,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
 	VMOVDQA64       Z19, Z19
-	VMOVDQU32       8(R8), Z20
+	VPBROADCASTQ    64(R8), Z20
 	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
@@ -24495,7 +24495,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
 	VMOVDQA64       Z19, Z19
-	VMOVDQU32       8(R8)(AX*1), Z20
+	VPBROADCASTQ    64(R8)(AX*1), Z20
 	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
@@ -24510,7 +24510,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
 	VMOVDQA64       Z19, Z19
-	VMOVDQU32       8(R8)(AX*2), Z20
+	VPBROADCASTQ    64(R8)(AX*2), Z20
 	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
@@ -24525,7 +24525,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
 	VMOVDQA64       Z19, Z19
-	VMOVDQU32       8(R8)(CX*1), Z20
+	VPBROADCASTQ    64(R8)(CX*1), Z20
 	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
@@ -24644,7 +24644,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(BX), Z13
+	VPBROADCASTQ    136(BX), Z13
 	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -24659,7 +24659,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(BX)(AX*1), Z13
+	VPBROADCASTQ    136(BX)(AX*1), Z13
 	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -24674,7 +24674,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(BX)(AX*2), Z13
+	VPBROADCASTQ    136(BX)(AX*2), Z13
 	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -24689,7 +24689,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z12
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(BX)(CX*1), Z13
+	VPBROADCASTQ    136(BX)(CX*1), Z13
 	VPERMT2B        Z13, Z5, Z11
 	VPANDD          Z3, Z11, Z13
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -24722,7 +24722,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       80(SI), Z15
+	VPBROADCASTQ    136(SI), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -24737,7 +24737,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       80(SI)(AX*1), Z15
+	VPBROADCASTQ    136(SI)(AX*1), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -24752,7 +24752,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       80(SI)(AX*2), Z15
+	VPBROADCASTQ    136(SI)(AX*2), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -24767,7 +24767,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z12
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       80(SI)(CX*1), Z15
+	VPBROADCASTQ    136(SI)(CX*1), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -24802,7 +24802,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
 	VMOVDQA64       Z16, Z16
-	VMOVDQU32       80(DI), Z18
+	VPBROADCASTQ    136(DI), Z18
 	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
@@ -24817,7 +24817,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
 	VMOVDQA64       Z16, Z16
-	VMOVDQU32       80(DI)(AX*1), Z18
+	VPBROADCASTQ    136(DI)(AX*1), Z18
 	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
@@ -24832,7 +24832,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
 	VMOVDQA64       Z16, Z16
-	VMOVDQU32       80(DI)(AX*2), Z18
+	VPBROADCASTQ    136(DI)(AX*2), Z18
 	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
@@ -24847,7 +24847,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z16, K4, Z17
 	VMOVDQA64       Z16, Z16
-	VMOVDQU32       80(DI)(CX*1), Z18
+	VPBROADCASTQ    136(DI)(CX*1), Z18
 	VPERMT2B        Z18, Z5, Z16
 	VPANDD          Z3, Z16, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
@@ -24880,7 +24880,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
 	VMOVDQA64       Z19, Z19
-	VMOVDQU32       80(R8), Z20
+	VPBROADCASTQ    136(R8), Z20
 	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
@@ -24895,7 +24895,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
 	VMOVDQA64       Z19, Z19
-	VMOVDQU32       80(R8)(AX*1), Z20
+	VPBROADCASTQ    136(R8)(AX*1), Z20
 	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
@@ -24910,7 +24910,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
 	VMOVDQA64       Z19, Z19
-	VMOVDQU32       80(R8)(AX*2), Z20
+	VPBROADCASTQ    136(R8)(AX*2), Z20
 	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
@@ -24925,7 +24925,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z19, K4, Z17
 	VMOVDQA64       Z19, Z19
-	VMOVDQU32       80(R8)(CX*1), Z20
+	VPBROADCASTQ    136(R8)(CX*1), Z20
 	VPERMT2B        Z20, Z5, Z19
 	VPANDD          Z3, Z19, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
@@ -25037,7 +25037,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-144
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -25087,13 +25087,13 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       16(BX), Z12
+	VMOVDQU32       64(BX), X12
 	VPERMT2B        Z12, Z4, Z9
-	VPANDD          Z2, Z9, Z12
+	VPANDD          Z2, Z9, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z7, Z12, Z13
-	VPDPBUSD        Z8, Z9, Z13
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z7, Z13, Z14
+	VPDPBUSD        Z8, Z9, Z14
 	PREFETCHT0      128(R9)
 	VMOVDQU32       (BX)(AX*1), Z9
 	KMOVQ           wordMasks<>+8(SB), K4
@@ -25101,13 +25101,13 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       16(BX)(AX*1), Z12
+	VMOVDQU32       64(BX)(AX*1), X12
 	VPERMT2B        Z12, Z4, Z9
-	VPANDD          Z2, Z9, Z12
+	VPANDD          Z2, Z9, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z7, Z12, Z14
-	VPDPBUSD        Z8, Z9, Z14
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z7, Z13, Z15
+	VPDPBUSD        Z8, Z9, Z15
 	PREFETCHT0      192(R9)
 	VMOVDQU32       (BX)(AX*2), Z9
 	KMOVQ           wordMasks<>+16(SB), K4
@@ -25115,13 +25115,13 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       16(BX)(AX*2), Z12
+	VMOVDQU32       64(BX)(AX*2), X12
 	VPERMT2B        Z12, Z4, Z9
-	VPANDD          Z2, Z9, Z12
+	VPANDD          Z2, Z9, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z7, Z12, Z15
-	VPDPBUSD        Z8, Z9, Z15
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z7, Z13, Z16
+	VPDPBUSD        Z8, Z9, Z16
 	PREFETCHT0      256(R9)
 	VMOVDQU32       (BX)(CX*1), Z9
 	KMOVQ           wordMasks<>+24(SB), K4
@@ -25129,271 +25129,271 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       16(BX)(CX*1), Z12
+	VMOVDQU32       64(BX)(CX*1), X12
 	VPERMT2B        Z12, Z4, Z9
-	VPANDD          Z2, Z9, Z12
+	VPANDD          Z2, Z9, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z7, Z12, Z16
-	VPDPBUSD        Z8, Z9, Z16
-	VPUNPCKLDQ      Z14, Z13, Z9
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z9, Z9
-	VPUNPCKLDQ      Z16, Z15, Z12
-	VPUNPCKHDQ      Z16, Z15, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKHQDQ     Z12, Z9, Z13
-	VPUNPCKLQDQ     Z12, Z9, Z9
-	VPADDD          Z13, Z9, Z9
-	PREFETCHT0      320(R9)
-	PREFETCHT0      384(R9)
-	VMOVDQU32       (SI), Z12
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z5, Z12, K4, Z10
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z6, Z12, K4, Z11
-	VMOVDQA64       Z12, Z12
-	VMOVDQU32       16(SI), Z13
-	VPERMT2B        Z13, Z4, Z12
-	VPANDD          Z2, Z12, Z13
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z7, Z13, Z14
-	VPDPBUSD        Z8, Z12, Z14
-	PREFETCHT0      448(R9)
-	VMOVDQU32       (SI)(AX*1), Z12
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z5, Z12, K4, Z10
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z6, Z12, K4, Z11
-	VMOVDQA64       Z12, Z12
-	VMOVDQU32       16(SI)(AX*1), Z13
-	VPERMT2B        Z13, Z4, Z12
-	VPANDD          Z2, Z12, Z13
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z7, Z13, Z15
-	VPDPBUSD        Z8, Z12, Z15
-	PREFETCHT0      512(R9)
-	VMOVDQU32       (SI)(AX*2), Z12
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z5, Z12, K4, Z10
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z6, Z12, K4, Z11
-	VMOVDQA64       Z12, Z12
-	VMOVDQU32       16(SI)(AX*2), Z13
-	VPERMT2B        Z13, Z4, Z12
-	VPANDD          Z2, Z12, Z13
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z7, Z13, Z16
-	VPDPBUSD        Z8, Z12, Z16
-	PREFETCHT0      576(R9)
-	VMOVDQU32       (SI)(CX*1), Z12
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z5, Z12, K4, Z10
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z6, Z12, K4, Z11
-	VMOVDQA64       Z12, Z12
-	VMOVDQU32       16(SI)(CX*1), Z13
-	VPERMT2B        Z13, Z4, Z12
-	VPANDD          Z2, Z12, Z13
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z7, Z13, Z17
-	VPDPBUSD        Z8, Z12, Z17
-	VPUNPCKLDQ      Z15, Z14, Z12
+	VPDPBUSD        Z8, Z9, Z17
+	VPUNPCKLDQ      Z15, Z14, Z9
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
+	VPADDD          Z13, Z9, Z9
 	VPUNPCKLDQ      Z17, Z16, Z13
 	VPUNPCKHDQ      Z17, Z16, Z14
 	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z12, Z14
-	VPUNPCKLQDQ     Z13, Z12, Z12
-	VPADDD          Z14, Z12, Z12
-	PREFETCHT0      640(R9)
-	PREFETCHT0      704(R9)
-	VMOVDQU32       (DI), Z13
-	VMOVDQA64       Z0, Z14
-	KMOVQ           wordMasks<>+0(SB), K4
-	VPSHUFB         Z5, Z13, K4, Z14
-	VMOVDQA64       Z0, Z15
-	KMOVQ           wordMasks<>+0(SB), K4
-	VPSHUFB         Z6, Z13, K4, Z15
+	VPUNPCKHQDQ     Z13, Z9, Z14
+	VPUNPCKLQDQ     Z13, Z9, Z9
+	VPADDD          Z14, Z9, Z9
+	PREFETCHT0      320(R9)
+	PREFETCHT0      384(R9)
+	VMOVDQU32       (SI), Z13
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z5, Z13, K4, Z10
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z6, Z13, K4, Z11
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       16(DI), Z16
-	VPERMT2B        Z16, Z4, Z13
-	VPANDD          Z2, Z13, Z16
+	VMOVDQU32       64(SI), X12
+	VPERMT2B        Z12, Z4, Z13
+	VPANDD          Z2, Z13, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z7, Z14, Z15
+	VPDPBUSD        Z8, Z13, Z15
+	PREFETCHT0      448(R9)
+	VMOVDQU32       (SI)(AX*1), Z13
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z5, Z13, K4, Z10
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z6, Z13, K4, Z11
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       64(SI)(AX*1), X12
+	VPERMT2B        Z12, Z4, Z13
+	VPANDD          Z2, Z13, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z7, Z14, Z16
+	VPDPBUSD        Z8, Z13, Z16
+	PREFETCHT0      512(R9)
+	VMOVDQU32       (SI)(AX*2), Z13
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z5, Z13, K4, Z10
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z6, Z13, K4, Z11
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       64(SI)(AX*2), X12
+	VPERMT2B        Z12, Z4, Z13
+	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z7, Z16, Z17
+	VPDPBUSD        Z7, Z14, Z17
 	VPDPBUSD        Z8, Z13, Z17
-	PREFETCHT0      768(R9)
-	VMOVDQU32       (DI)(AX*1), Z13
-	KMOVQ           wordMasks<>+8(SB), K4
-	VPSHUFB         Z5, Z13, K4, Z14
-	KMOVQ           wordMasks<>+8(SB), K4
-	VPSHUFB         Z6, Z13, K4, Z15
+	PREFETCHT0      576(R9)
+	VMOVDQU32       (SI)(CX*1), Z13
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z5, Z13, K4, Z10
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z6, Z13, K4, Z11
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       16(DI)(AX*1), Z16
-	VPERMT2B        Z16, Z4, Z13
-	VPANDD          Z2, Z13, Z16
+	VMOVDQU32       64(SI)(CX*1), X12
+	VPERMT2B        Z12, Z4, Z13
+	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z7, Z16, Z18
+	VPDPBUSD        Z7, Z14, Z18
 	VPDPBUSD        Z8, Z13, Z18
-	PREFETCHT0      832(R9)
-	VMOVDQU32       (DI)(AX*2), Z13
-	KMOVQ           wordMasks<>+16(SB), K4
-	VPSHUFB         Z5, Z13, K4, Z14
-	KMOVQ           wordMasks<>+16(SB), K4
-	VPSHUFB         Z6, Z13, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VMOVDQU32       16(DI)(AX*2), Z16
-	VPERMT2B        Z16, Z4, Z13
-	VPANDD          Z2, Z13, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z7, Z16, Z19
-	VPDPBUSD        Z8, Z13, Z19
-	PREFETCHT0      896(R9)
-	VMOVDQU32       (DI)(CX*1), Z13
-	KMOVQ           wordMasks<>+24(SB), K4
-	VPSHUFB         Z5, Z13, K4, Z14
-	KMOVQ           wordMasks<>+24(SB), K4
-	VPSHUFB         Z6, Z13, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VMOVDQU32       16(DI)(CX*1), Z16
-	VPERMT2B        Z16, Z4, Z13
-	VPANDD          Z2, Z13, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z7, Z16, Z20
-	VPDPBUSD        Z8, Z13, Z20
-	VPUNPCKLDQ      Z18, Z17, Z13
-	VPUNPCKHDQ      Z18, Z17, Z16
-	VPADDD          Z16, Z13, Z13
-	VPUNPCKLDQ      Z20, Z19, Z16
-	VPUNPCKHDQ      Z20, Z19, Z17
-	VPADDD          Z17, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z13, Z17
-	VPUNPCKLQDQ     Z16, Z13, Z13
-	VPADDD          Z17, Z13, Z13
-	PREFETCHT0      960(R9)
-	PREFETCHT0      1024(R9)
-	VMOVDQU32       (R8), Z16
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z5, Z16, K4, Z14
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z15
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       16(R8), Z17
-	VPERMT2B        Z17, Z4, Z16
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z18, Z17, Z14
+	VPUNPCKHDQ      Z18, Z17, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z15
+	VPUNPCKLQDQ     Z14, Z13, Z13
+	VPADDD          Z15, Z13, Z13
+	PREFETCHT0      640(R9)
+	PREFETCHT0      704(R9)
+	VMOVDQU32       (DI), Z14
+	VMOVDQA64       Z0, Z15
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z5, Z14, K4, Z15
+	VMOVDQA64       Z0, Z16
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z6, Z14, K4, Z16
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       64(DI), X12
+	VPERMT2B        Z12, Z4, Z14
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z7, Z17, Z18
-	VPDPBUSD        Z8, Z16, Z18
-	PREFETCHT0      1088(R9)
-	VMOVDQU32       (R8)(AX*1), Z16
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z5, Z16, K4, Z14
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z15
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       16(R8)(AX*1), Z17
-	VPERMT2B        Z17, Z4, Z16
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPDPBUSD        Z8, Z14, Z18
+	PREFETCHT0      768(R9)
+	VMOVDQU32       (DI)(AX*1), Z14
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z5, Z14, K4, Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z6, Z14, K4, Z16
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       64(DI)(AX*1), X12
+	VPERMT2B        Z12, Z4, Z14
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z7, Z17, Z19
-	VPDPBUSD        Z8, Z16, Z19
-	PREFETCHT0      1152(R9)
-	VMOVDQU32       (R8)(AX*2), Z16
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z5, Z16, K4, Z14
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z15
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       16(R8)(AX*2), Z17
-	VPERMT2B        Z17, Z4, Z16
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPDPBUSD        Z8, Z14, Z19
+	PREFETCHT0      832(R9)
+	VMOVDQU32       (DI)(AX*2), Z14
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z5, Z14, K4, Z15
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z6, Z14, K4, Z16
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       64(DI)(AX*2), X12
+	VPERMT2B        Z12, Z4, Z14
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VMOVDQA32       Z0, Z20
 	VPDPBUSD        Z7, Z17, Z20
-	VPDPBUSD        Z8, Z16, Z20
-	PREFETCHT0      1216(R9)
-	VMOVDQU32       (R8)(CX*1), Z16
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z5, Z16, K4, Z14
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z15
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       16(R8)(CX*1), Z17
-	VPERMT2B        Z17, Z4, Z16
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPDPBUSD        Z8, Z14, Z20
+	PREFETCHT0      896(R9)
+	VMOVDQU32       (DI)(CX*1), Z14
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z5, Z14, K4, Z15
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z6, Z14, K4, Z16
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       64(DI)(CX*1), X12
+	VPERMT2B        Z12, Z4, Z14
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z7, Z17, Z21
-	VPDPBUSD        Z8, Z16, Z21
-	VPUNPCKLDQ      Z19, Z18, Z7
-	VPUNPCKHDQ      Z19, Z18, Z8
+	VPDPBUSD        Z8, Z14, Z21
+	VPUNPCKLDQ      Z19, Z18, Z14
+	VPUNPCKHDQ      Z19, Z18, Z17
+	VPADDD          Z17, Z14, Z14
+	VPUNPCKLDQ      Z21, Z20, Z17
+	VPUNPCKHDQ      Z21, Z20, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z14, Z18
+	VPUNPCKLQDQ     Z17, Z14, Z14
+	VPADDD          Z18, Z14, Z14
+	PREFETCHT0      960(R9)
+	PREFETCHT0      1024(R9)
+	VMOVDQU32       (R8), Z17
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z5, Z17, K4, Z15
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z16
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       64(R8), X12
+	VPERMT2B        Z12, Z4, Z17
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z7, Z18, Z19
+	VPDPBUSD        Z8, Z17, Z19
+	PREFETCHT0      1088(R9)
+	VMOVDQU32       (R8)(AX*1), Z17
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z5, Z17, K4, Z15
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z16
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       64(R8)(AX*1), X12
+	VPERMT2B        Z12, Z4, Z17
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z7, Z18, Z20
+	VPDPBUSD        Z8, Z17, Z20
+	PREFETCHT0      1152(R9)
+	VMOVDQU32       (R8)(AX*2), Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z5, Z17, K4, Z15
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z16
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       64(R8)(AX*2), X12
+	VPERMT2B        Z12, Z4, Z17
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z7, Z18, Z21
+	VPDPBUSD        Z8, Z17, Z21
+	PREFETCHT0      1216(R9)
+	VMOVDQU32       (R8)(CX*1), Z17
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z5, Z17, K4, Z15
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z16
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       64(R8)(CX*1), X12
+	VPERMT2B        Z12, Z4, Z17
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z7, Z18, Z22
+	VPDPBUSD        Z8, Z17, Z22
+	VPUNPCKLDQ      Z20, Z19, Z7
+	VPUNPCKHDQ      Z20, Z19, Z8
 	VPADDD          Z8, Z7, Z7
-	VPUNPCKLDQ      Z21, Z20, Z8
-	VPUNPCKHDQ      Z21, Z20, Z16
-	VPADDD          Z16, Z8, Z8
-	VPUNPCKHQDQ     Z8, Z7, Z16
+	VPUNPCKLDQ      Z22, Z21, Z8
+	VPUNPCKHDQ      Z22, Z21, Z17
+	VPADDD          Z17, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z17
 	VPUNPCKLQDQ     Z8, Z7, Z7
-	VPADDD          Z16, Z7, Z7
-	VSHUFI32X4      $0x44, Z12, Z9, Z8
-	VSHUFI32X4      $0x44, Z7, Z13, Z16
-	VSHUFI32X4      $0xee, Z12, Z9, Z9
-	VSHUFI32X4      $0xee, Z7, Z13, Z12
-	VSHUFI32X4      $0x88, Z16, Z8, Z7
-	VSHUFI32X4      $0xdd, Z16, Z8, Z8
-	VSHUFI32X4      $0x88, Z12, Z9, Z13
-	VSHUFI32X4      $0xdd, Z12, Z9, Z9
-	VMOVDQU32       quarter0<>+0(SB), Z12
-	VPERMI2Q        Z15, Z11, Z12
-	VCVTPH2PS       Y12, Z12
-	VMOVDQU32       quarter0<>+0(SB), Z16
-	VPERMI2Q        Z14, Z10, Z16
-	VCVTPH2PS       Y16, Z16
+	VPADDD          Z17, Z7, Z7
+	VSHUFI32X4      $0x44, Z13, Z9, Z8
+	VSHUFI32X4      $0x44, Z7, Z14, Z17
+	VSHUFI32X4      $0xee, Z13, Z9, Z9
+	VSHUFI32X4      $0xee, Z7, Z14, Z13
+	VSHUFI32X4      $0x88, Z17, Z8, Z7
+	VSHUFI32X4      $0xdd, Z17, Z8, Z8
+	VSHUFI32X4      $0x88, Z13, Z9, Z14
+	VSHUFI32X4      $0xdd, Z13, Z9, Z9
+	VMOVDQU32       quarter0<>+0(SB), Z13
+	VPERMI2Q        Z16, Z11, Z13
+	VCVTPH2PS       Y13, Z13
+	VMOVDQU32       quarter0<>+0(SB), Z17
+	VPERMI2Q        Z15, Z10, Z17
+	VCVTPH2PS       Y17, Z17
 	VCVTDQ2PS       Z7, Z7
-	VBROADCASTSS    32(R10), Z17
-	VMULPS          Z16, Z17, Z17
-	VFMADD231PS     Z17, Z7, Z1
-	VBROADCASTSS    36(R10), Z17
-	VFMADD231PS     Z12, Z17, Z1
+	VBROADCASTSS    32(R10), Z18
+	VMULPS          Z17, Z18, Z18
+	VFMADD231PS     Z18, Z7, Z1
+	VBROADCASTSS    36(R10), Z18
+	VFMADD231PS     Z13, Z18, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z7
-	VPERMI2Q        Z15, Z11, Z7
+	VPERMI2Q        Z16, Z11, Z7
 	VCVTPH2PS       Y7, Z7
-	VMOVDQU32       quarter1<>+0(SB), Z12
-	VPERMI2Q        Z14, Z10, Z12
-	VCVTPH2PS       Y12, Z12
+	VMOVDQU32       quarter1<>+0(SB), Z13
+	VPERMI2Q        Z15, Z10, Z13
+	VCVTPH2PS       Y13, Z13
 	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    72(R10), Z16
-	VMULPS          Z12, Z16, Z16
-	VFMADD231PS     Z16, Z8, Z1
-	VBROADCASTSS    76(R10), Z16
-	VFMADD231PS     Z7, Z16, Z1
+	VBROADCASTSS    72(R10), Z17
+	VMULPS          Z13, Z17, Z17
+	VFMADD231PS     Z17, Z8, Z1
+	VBROADCASTSS    76(R10), Z17
+	VFMADD231PS     Z7, Z17, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z7
-	VPERMI2Q        Z15, Z11, Z7
+	VPERMI2Q        Z16, Z11, Z7
 	VCVTPH2PS       Y7, Z7
 	VMOVDQU32       quarter2<>+0(SB), Z8
-	VPERMI2Q        Z14, Z10, Z8
+	VPERMI2Q        Z15, Z10, Z8
 	VCVTPH2PS       Y8, Z8
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    112(R10), Z12
-	VMULPS          Z8, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
-	VBROADCASTSS    116(R10), Z12
-	VFMADD231PS     Z7, Z12, Z1
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    112(R10), Z13
+	VMULPS          Z8, Z13, Z13
+	VFMADD231PS     Z13, Z14, Z1
+	VBROADCASTSS    116(R10), Z13
+	VFMADD231PS     Z7, Z13, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z7
-	VPERMI2Q        Z15, Z11, Z7
+	VPERMI2Q        Z16, Z11, Z7
 	VCVTPH2PS       Y7, Z7
 	VMOVDQU32       quarter3<>+0(SB), Z8
-	VPERMI2Q        Z14, Z10, Z8
+	VPERMI2Q        Z15, Z10, Z8
 	VCVTPH2PS       Y8, Z8
 	VCVTDQ2PS       Z9, Z9
 	VBROADCASTSS    152(R10), Z10
@@ -25419,13 +25419,13 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       96(BX), Z12
+	VMOVDQU32       144(BX), X12
 	VPERMT2B        Z12, Z4, Z9
-	VPANDD          Z2, Z9, Z12
+	VPANDD          Z2, Z9, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z7, Z12, Z13
-	VPDPBUSD        Z8, Z9, Z13
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z7, Z13, Z14
+	VPDPBUSD        Z8, Z9, Z14
 	PREFETCHT0      1408(R9)
 	VMOVDQU32       80(BX)(AX*1), Z9
 	KMOVQ           wordMasks<>+8(SB), K4
@@ -25433,13 +25433,13 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       96(BX)(AX*1), Z12
+	VMOVDQU32       144(BX)(AX*1), X12
 	VPERMT2B        Z12, Z4, Z9
-	VPANDD          Z2, Z9, Z12
+	VPANDD          Z2, Z9, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z7, Z12, Z14
-	VPDPBUSD        Z8, Z9, Z14
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z7, Z13, Z15
+	VPDPBUSD        Z8, Z9, Z15
 	PREFETCHT0      1472(R9)
 	VMOVDQU32       80(BX)(AX*2), Z9
 	KMOVQ           wordMasks<>+16(SB), K4
@@ -25447,13 +25447,13 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       96(BX)(AX*2), Z12
+	VMOVDQU32       144(BX)(AX*2), X12
 	VPERMT2B        Z12, Z4, Z9
-	VPANDD          Z2, Z9, Z12
+	VPANDD          Z2, Z9, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z7, Z12, Z15
-	VPDPBUSD        Z8, Z9, Z15
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z7, Z13, Z16
+	VPDPBUSD        Z8, Z9, Z16
 	PREFETCHT0      1536(R9)
 	VMOVDQU32       80(BX)(CX*1), Z9
 	KMOVQ           wordMasks<>+24(SB), K4
@@ -25461,271 +25461,271 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z11
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       96(BX)(CX*1), Z12
+	VMOVDQU32       144(BX)(CX*1), X12
 	VPERMT2B        Z12, Z4, Z9
-	VPANDD          Z2, Z9, Z12
+	VPANDD          Z2, Z9, Z13
 	VGF2P8AFFINEQB  $0x00, Z3, Z9, Z9
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z7, Z12, Z16
-	VPDPBUSD        Z8, Z9, Z16
-	VPUNPCKLDQ      Z14, Z13, Z9
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z9, Z9
-	VPUNPCKLDQ      Z16, Z15, Z12
-	VPUNPCKHDQ      Z16, Z15, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKHQDQ     Z12, Z9, Z13
-	VPUNPCKLQDQ     Z12, Z9, Z9
-	VPADDD          Z13, Z9, Z9
-	PREFETCHT0      1600(R9)
-	PREFETCHT0      1664(R9)
-	VMOVDQU32       80(SI), Z12
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z5, Z12, K4, Z10
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z6, Z12, K4, Z11
-	VMOVDQA64       Z12, Z12
-	VMOVDQU32       96(SI), Z13
-	VPERMT2B        Z13, Z4, Z12
-	VPANDD          Z2, Z12, Z13
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z7, Z13, Z14
-	VPDPBUSD        Z8, Z12, Z14
-	PREFETCHT0      1728(R9)
-	VMOVDQU32       80(SI)(AX*1), Z12
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z5, Z12, K4, Z10
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z6, Z12, K4, Z11
-	VMOVDQA64       Z12, Z12
-	VMOVDQU32       96(SI)(AX*1), Z13
-	VPERMT2B        Z13, Z4, Z12
-	VPANDD          Z2, Z12, Z13
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z7, Z13, Z15
-	VPDPBUSD        Z8, Z12, Z15
-	PREFETCHT0      1792(R9)
-	VMOVDQU32       80(SI)(AX*2), Z12
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z5, Z12, K4, Z10
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z6, Z12, K4, Z11
-	VMOVDQA64       Z12, Z12
-	VMOVDQU32       96(SI)(AX*2), Z13
-	VPERMT2B        Z13, Z4, Z12
-	VPANDD          Z2, Z12, Z13
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z7, Z13, Z16
-	VPDPBUSD        Z8, Z12, Z16
-	PREFETCHT0      1856(R9)
-	VMOVDQU32       80(SI)(CX*1), Z12
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z5, Z12, K4, Z10
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z6, Z12, K4, Z11
-	VMOVDQA64       Z12, Z12
-	VMOVDQU32       96(SI)(CX*1), Z13
-	VPERMT2B        Z13, Z4, Z12
-	VPANDD          Z2, Z12, Z13
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z7, Z13, Z17
-	VPDPBUSD        Z8, Z12, Z17
-	VPUNPCKLDQ      Z15, Z14, Z12
+	VPDPBUSD        Z8, Z9, Z17
+	VPUNPCKLDQ      Z15, Z14, Z9
 	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
+	VPADDD          Z13, Z9, Z9
 	VPUNPCKLDQ      Z17, Z16, Z13
 	VPUNPCKHDQ      Z17, Z16, Z14
 	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z12, Z14
-	VPUNPCKLQDQ     Z13, Z12, Z12
-	VPADDD          Z14, Z12, Z12
-	PREFETCHT0      1920(R9)
-	PREFETCHT0      1984(R9)
-	VMOVDQU32       80(DI), Z13
-	VMOVDQA64       Z0, Z14
-	KMOVQ           wordMasks<>+0(SB), K4
-	VPSHUFB         Z5, Z13, K4, Z14
-	VMOVDQA64       Z0, Z15
-	KMOVQ           wordMasks<>+0(SB), K4
-	VPSHUFB         Z6, Z13, K4, Z15
+	VPUNPCKHQDQ     Z13, Z9, Z14
+	VPUNPCKLQDQ     Z13, Z9, Z9
+	VPADDD          Z14, Z9, Z9
+	PREFETCHT0      1600(R9)
+	PREFETCHT0      1664(R9)
+	VMOVDQU32       80(SI), Z13
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z5, Z13, K4, Z10
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z6, Z13, K4, Z11
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       96(DI), Z16
-	VPERMT2B        Z16, Z4, Z13
-	VPANDD          Z2, Z13, Z16
+	VMOVDQU32       144(SI), X12
+	VPERMT2B        Z12, Z4, Z13
+	VPANDD          Z2, Z13, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z7, Z14, Z15
+	VPDPBUSD        Z8, Z13, Z15
+	PREFETCHT0      1728(R9)
+	VMOVDQU32       80(SI)(AX*1), Z13
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z5, Z13, K4, Z10
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z6, Z13, K4, Z11
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       144(SI)(AX*1), X12
+	VPERMT2B        Z12, Z4, Z13
+	VPANDD          Z2, Z13, Z14
+	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z7, Z14, Z16
+	VPDPBUSD        Z8, Z13, Z16
+	PREFETCHT0      1792(R9)
+	VMOVDQU32       80(SI)(AX*2), Z13
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z5, Z13, K4, Z10
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z6, Z13, K4, Z11
+	VMOVDQA64       Z13, Z13
+	VMOVDQU32       144(SI)(AX*2), X12
+	VPERMT2B        Z12, Z4, Z13
+	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z7, Z16, Z17
+	VPDPBUSD        Z7, Z14, Z17
 	VPDPBUSD        Z8, Z13, Z17
-	PREFETCHT0      2048(R9)
-	VMOVDQU32       80(DI)(AX*1), Z13
-	KMOVQ           wordMasks<>+8(SB), K4
-	VPSHUFB         Z5, Z13, K4, Z14
-	KMOVQ           wordMasks<>+8(SB), K4
-	VPSHUFB         Z6, Z13, K4, Z15
+	PREFETCHT0      1856(R9)
+	VMOVDQU32       80(SI)(CX*1), Z13
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z5, Z13, K4, Z10
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z6, Z13, K4, Z11
 	VMOVDQA64       Z13, Z13
-	VMOVDQU32       96(DI)(AX*1), Z16
-	VPERMT2B        Z16, Z4, Z13
-	VPANDD          Z2, Z13, Z16
+	VMOVDQU32       144(SI)(CX*1), X12
+	VPERMT2B        Z12, Z4, Z13
+	VPANDD          Z2, Z13, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
 	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z7, Z16, Z18
+	VPDPBUSD        Z7, Z14, Z18
 	VPDPBUSD        Z8, Z13, Z18
-	PREFETCHT0      2112(R9)
-	VMOVDQU32       80(DI)(AX*2), Z13
-	KMOVQ           wordMasks<>+16(SB), K4
-	VPSHUFB         Z5, Z13, K4, Z14
-	KMOVQ           wordMasks<>+16(SB), K4
-	VPSHUFB         Z6, Z13, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VMOVDQU32       96(DI)(AX*2), Z16
-	VPERMT2B        Z16, Z4, Z13
-	VPANDD          Z2, Z13, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z7, Z16, Z19
-	VPDPBUSD        Z8, Z13, Z19
-	PREFETCHT0      2176(R9)
-	VMOVDQU32       80(DI)(CX*1), Z13
-	KMOVQ           wordMasks<>+24(SB), K4
-	VPSHUFB         Z5, Z13, K4, Z14
-	KMOVQ           wordMasks<>+24(SB), K4
-	VPSHUFB         Z6, Z13, K4, Z15
-	VMOVDQA64       Z13, Z13
-	VMOVDQU32       96(DI)(CX*1), Z16
-	VPERMT2B        Z16, Z4, Z13
-	VPANDD          Z2, Z13, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z7, Z16, Z20
-	VPDPBUSD        Z8, Z13, Z20
-	VPUNPCKLDQ      Z18, Z17, Z13
-	VPUNPCKHDQ      Z18, Z17, Z16
-	VPADDD          Z16, Z13, Z13
-	VPUNPCKLDQ      Z20, Z19, Z16
-	VPUNPCKHDQ      Z20, Z19, Z17
-	VPADDD          Z17, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z13, Z17
-	VPUNPCKLQDQ     Z16, Z13, Z13
-	VPADDD          Z17, Z13, Z13
-	PREFETCHT0      2240(R9)
-	PREFETCHT0      2304(R9)
-	VMOVDQU32       80(R8), Z16
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z5, Z16, K4, Z14
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z15
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       96(R8), Z17
-	VPERMT2B        Z17, Z4, Z16
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z18, Z17, Z14
+	VPUNPCKHDQ      Z18, Z17, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z15
+	VPUNPCKLQDQ     Z14, Z13, Z13
+	VPADDD          Z15, Z13, Z13
+	PREFETCHT0      1920(R9)
+	PREFETCHT0      1984(R9)
+	VMOVDQU32       80(DI), Z14
+	VMOVDQA64       Z0, Z15
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z5, Z14, K4, Z15
+	VMOVDQA64       Z0, Z16
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z6, Z14, K4, Z16
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       144(DI), X12
+	VPERMT2B        Z12, Z4, Z14
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z7, Z17, Z18
-	VPDPBUSD        Z8, Z16, Z18
-	PREFETCHT0      2368(R9)
-	VMOVDQU32       80(R8)(AX*1), Z16
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z5, Z16, K4, Z14
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z15
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       96(R8)(AX*1), Z17
-	VPERMT2B        Z17, Z4, Z16
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPDPBUSD        Z8, Z14, Z18
+	PREFETCHT0      2048(R9)
+	VMOVDQU32       80(DI)(AX*1), Z14
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z5, Z14, K4, Z15
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z6, Z14, K4, Z16
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       144(DI)(AX*1), X12
+	VPERMT2B        Z12, Z4, Z14
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VMOVDQA32       Z0, Z19
 	VPDPBUSD        Z7, Z17, Z19
-	VPDPBUSD        Z8, Z16, Z19
-	PREFETCHT0      2432(R9)
-	VMOVDQU32       80(R8)(AX*2), Z16
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z5, Z16, K4, Z14
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z15
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       96(R8)(AX*2), Z17
-	VPERMT2B        Z17, Z4, Z16
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPDPBUSD        Z8, Z14, Z19
+	PREFETCHT0      2112(R9)
+	VMOVDQU32       80(DI)(AX*2), Z14
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z5, Z14, K4, Z15
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z6, Z14, K4, Z16
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       144(DI)(AX*2), X12
+	VPERMT2B        Z12, Z4, Z14
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VMOVDQA32       Z0, Z20
 	VPDPBUSD        Z7, Z17, Z20
-	VPDPBUSD        Z8, Z16, Z20
-	PREFETCHT0      2496(R9)
-	VMOVDQU32       80(R8)(CX*1), Z16
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z5, Z16, K4, Z14
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z15
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       96(R8)(CX*1), Z17
-	VPERMT2B        Z17, Z4, Z16
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPDPBUSD        Z8, Z14, Z20
+	PREFETCHT0      2176(R9)
+	VMOVDQU32       80(DI)(CX*1), Z14
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z5, Z14, K4, Z15
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z6, Z14, K4, Z16
+	VMOVDQA64       Z14, Z14
+	VMOVDQU32       144(DI)(CX*1), X12
+	VPERMT2B        Z12, Z4, Z14
+	VPANDD          Z2, Z14, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VMOVDQA32       Z0, Z21
 	VPDPBUSD        Z7, Z17, Z21
-	VPDPBUSD        Z8, Z16, Z21
-	VPUNPCKLDQ      Z19, Z18, Z7
-	VPUNPCKHDQ      Z19, Z18, Z8
+	VPDPBUSD        Z8, Z14, Z21
+	VPUNPCKLDQ      Z19, Z18, Z14
+	VPUNPCKHDQ      Z19, Z18, Z17
+	VPADDD          Z17, Z14, Z14
+	VPUNPCKLDQ      Z21, Z20, Z17
+	VPUNPCKHDQ      Z21, Z20, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z14, Z18
+	VPUNPCKLQDQ     Z17, Z14, Z14
+	VPADDD          Z18, Z14, Z14
+	PREFETCHT0      2240(R9)
+	PREFETCHT0      2304(R9)
+	VMOVDQU32       80(R8), Z17
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z5, Z17, K4, Z15
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z16
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       144(R8), X12
+	VPERMT2B        Z12, Z4, Z17
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z7, Z18, Z19
+	VPDPBUSD        Z8, Z17, Z19
+	PREFETCHT0      2368(R9)
+	VMOVDQU32       80(R8)(AX*1), Z17
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z5, Z17, K4, Z15
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z16
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       144(R8)(AX*1), X12
+	VPERMT2B        Z12, Z4, Z17
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z7, Z18, Z20
+	VPDPBUSD        Z8, Z17, Z20
+	PREFETCHT0      2432(R9)
+	VMOVDQU32       80(R8)(AX*2), Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z5, Z17, K4, Z15
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z16
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       144(R8)(AX*2), X12
+	VPERMT2B        Z12, Z4, Z17
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z7, Z18, Z21
+	VPDPBUSD        Z8, Z17, Z21
+	PREFETCHT0      2496(R9)
+	VMOVDQU32       80(R8)(CX*1), Z17
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z5, Z17, K4, Z15
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z16
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       144(R8)(CX*1), X12
+	VPERMT2B        Z12, Z4, Z17
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z7, Z18, Z22
+	VPDPBUSD        Z8, Z17, Z22
+	VPUNPCKLDQ      Z20, Z19, Z7
+	VPUNPCKHDQ      Z20, Z19, Z8
 	VPADDD          Z8, Z7, Z7
-	VPUNPCKLDQ      Z21, Z20, Z8
-	VPUNPCKHDQ      Z21, Z20, Z16
-	VPADDD          Z16, Z8, Z8
-	VPUNPCKHQDQ     Z8, Z7, Z16
+	VPUNPCKLDQ      Z22, Z21, Z8
+	VPUNPCKHDQ      Z22, Z21, Z17
+	VPADDD          Z17, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z7, Z17
 	VPUNPCKLQDQ     Z8, Z7, Z7
-	VPADDD          Z16, Z7, Z7
-	VSHUFI32X4      $0x44, Z12, Z9, Z8
-	VSHUFI32X4      $0x44, Z7, Z13, Z16
-	VSHUFI32X4      $0xee, Z12, Z9, Z9
-	VSHUFI32X4      $0xee, Z7, Z13, Z12
-	VSHUFI32X4      $0x88, Z16, Z8, Z7
-	VSHUFI32X4      $0xdd, Z16, Z8, Z8
-	VSHUFI32X4      $0x88, Z12, Z9, Z13
-	VSHUFI32X4      $0xdd, Z12, Z9, Z9
-	VMOVDQU32       quarter0<>+0(SB), Z12
-	VPERMI2Q        Z15, Z11, Z12
-	VCVTPH2PS       Y12, Z12
-	VMOVDQU32       quarter0<>+0(SB), Z16
-	VPERMI2Q        Z14, Z10, Z16
-	VCVTPH2PS       Y16, Z16
+	VPADDD          Z17, Z7, Z7
+	VSHUFI32X4      $0x44, Z13, Z9, Z8
+	VSHUFI32X4      $0x44, Z7, Z14, Z17
+	VSHUFI32X4      $0xee, Z13, Z9, Z9
+	VSHUFI32X4      $0xee, Z7, Z14, Z13
+	VSHUFI32X4      $0x88, Z17, Z8, Z7
+	VSHUFI32X4      $0xdd, Z17, Z8, Z8
+	VSHUFI32X4      $0x88, Z13, Z9, Z14
+	VSHUFI32X4      $0xdd, Z13, Z9, Z9
+	VMOVDQU32       quarter0<>+0(SB), Z13
+	VPERMI2Q        Z16, Z11, Z13
+	VCVTPH2PS       Y13, Z13
+	VMOVDQU32       quarter0<>+0(SB), Z17
+	VPERMI2Q        Z15, Z10, Z17
+	VCVTPH2PS       Y17, Z17
 	VCVTDQ2PS       Z7, Z7
-	VBROADCASTSS    192(R10), Z17
-	VMULPS          Z16, Z17, Z17
-	VFMADD231PS     Z17, Z7, Z1
-	VBROADCASTSS    196(R10), Z17
-	VFMADD231PS     Z12, Z17, Z1
+	VBROADCASTSS    192(R10), Z18
+	VMULPS          Z17, Z18, Z18
+	VFMADD231PS     Z18, Z7, Z1
+	VBROADCASTSS    196(R10), Z18
+	VFMADD231PS     Z13, Z18, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z7
-	VPERMI2Q        Z15, Z11, Z7
+	VPERMI2Q        Z16, Z11, Z7
 	VCVTPH2PS       Y7, Z7
-	VMOVDQU32       quarter1<>+0(SB), Z12
-	VPERMI2Q        Z14, Z10, Z12
-	VCVTPH2PS       Y12, Z12
+	VMOVDQU32       quarter1<>+0(SB), Z13
+	VPERMI2Q        Z15, Z10, Z13
+	VCVTPH2PS       Y13, Z13
 	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    232(R10), Z16
-	VMULPS          Z12, Z16, Z16
-	VFMADD231PS     Z16, Z8, Z1
-	VBROADCASTSS    236(R10), Z16
-	VFMADD231PS     Z7, Z16, Z1
+	VBROADCASTSS    232(R10), Z17
+	VMULPS          Z13, Z17, Z17
+	VFMADD231PS     Z17, Z8, Z1
+	VBROADCASTSS    236(R10), Z17
+	VFMADD231PS     Z7, Z17, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z7
-	VPERMI2Q        Z15, Z11, Z7
+	VPERMI2Q        Z16, Z11, Z7
 	VCVTPH2PS       Y7, Z7
 	VMOVDQU32       quarter2<>+0(SB), Z8
-	VPERMI2Q        Z14, Z10, Z8
+	VPERMI2Q        Z15, Z10, Z8
 	VCVTPH2PS       Y8, Z8
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    272(R10), Z12
-	VMULPS          Z8, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
-	VBROADCASTSS    276(R10), Z12
-	VFMADD231PS     Z7, Z12, Z1
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    272(R10), Z13
+	VMULPS          Z8, Z13, Z13
+	VFMADD231PS     Z13, Z14, Z1
+	VBROADCASTSS    276(R10), Z13
+	VFMADD231PS     Z7, Z13, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z7
-	VPERMI2Q        Z15, Z11, Z7
+	VPERMI2Q        Z16, Z11, Z7
 	VCVTPH2PS       Y7, Z7
 	VMOVDQU32       quarter3<>+0(SB), Z8
-	VPERMI2Q        Z14, Z10, Z8
+	VPERMI2Q        Z15, Z10, Z8
 	VCVTPH2PS       Y8, Z8
 	VCVTDQ2PS       Z9, Z9
 	VBROADCASTSS    312(R10), Z10
@@ -25794,22 +25794,22 @@ DATA codes20_4_0<>+44(SB)/1, $0x38
 DATA codes20_4_0<>+45(SB)/1, $0x39
 DATA codes20_4_0<>+46(SB)/1, $0x3a
 DATA codes20_4_0<>+47(SB)/1, $0x3b
-DATA codes20_4_0<>+48(SB)/1, $0x70
-DATA codes20_4_0<>+49(SB)/1, $0x71
-DATA codes20_4_0<>+50(SB)/1, $0x72
-DATA codes20_4_0<>+51(SB)/1, $0x73
-DATA codes20_4_0<>+52(SB)/1, $0x74
-DATA codes20_4_0<>+53(SB)/1, $0x75
-DATA codes20_4_0<>+54(SB)/1, $0x76
-DATA codes20_4_0<>+55(SB)/1, $0x77
-DATA codes20_4_0<>+56(SB)/1, $0x78
-DATA codes20_4_0<>+57(SB)/1, $0x79
-DATA codes20_4_0<>+58(SB)/1, $0x7a
-DATA codes20_4_0<>+59(SB)/1, $0x7b
-DATA codes20_4_0<>+60(SB)/1, $0x7c
-DATA codes20_4_0<>+61(SB)/1, $0x7d
-DATA codes20_4_0<>+62(SB)/1, $0x7e
-DATA codes20_4_0<>+63(SB)/1, $0x7f
+DATA codes20_4_0<>+48(SB)/1, $0x40
+DATA codes20_4_0<>+49(SB)/1, $0x41
+DATA codes20_4_0<>+50(SB)/1, $0x42
+DATA codes20_4_0<>+51(SB)/1, $0x43
+DATA codes20_4_0<>+52(SB)/1, $0x44
+DATA codes20_4_0<>+53(SB)/1, $0x45
+DATA codes20_4_0<>+54(SB)/1, $0x46
+DATA codes20_4_0<>+55(SB)/1, $0x47
+DATA codes20_4_0<>+56(SB)/1, $0x48
+DATA codes20_4_0<>+57(SB)/1, $0x49
+DATA codes20_4_0<>+58(SB)/1, $0x4a
+DATA codes20_4_0<>+59(SB)/1, $0x4b
+DATA codes20_4_0<>+60(SB)/1, $0x4c
+DATA codes20_4_0<>+61(SB)/1, $0x4d
+DATA codes20_4_0<>+62(SB)/1, $0x4e
+DATA codes20_4_0<>+63(SB)/1, $0x4f
 GLOBL codes20_4_0<>(SB), RODATA|NOPTR, $64
 
 DATA halves20_0<>+0(SB)/1, $0x00
@@ -25945,7 +25945,7 @@ DATA halves20_2<>+63(SB)/1, $0x0f
 GLOBL halves20_2<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-144
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -26007,16 +26007,16 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       16(BX), Z15
+	VMOVDQU32       64(BX), X15
 	VPERMT2B        Z15, Z5, Z12
-	VPANDD          Z3, Z12, Z15
+	VPANDD          Z3, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z8, Z15, Z16
-	VPDPBUSD        Z10, Z12, Z16
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z9, Z15, Z17
-	VPDPBUSD        Z11, Z12, Z17
+	VPDPBUSD        Z8, Z16, Z17
+	VPDPBUSD        Z10, Z12, Z17
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z16, Z18
+	VPDPBUSD        Z11, Z12, Z18
 	PREFETCHT0      128(R9)
 	VMOVDQU32       (BX)(AX*1), Z12
 	KMOVQ           wordMasks<>+8(SB), K4
@@ -26024,16 +26024,16 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       16(BX)(AX*1), Z15
+	VMOVDQU32       64(BX)(AX*1), X15
 	VPERMT2B        Z15, Z5, Z12
-	VPANDD          Z3, Z12, Z15
+	VPANDD          Z3, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z8, Z15, Z18
-	VPDPBUSD        Z10, Z12, Z18
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z15, Z19
-	VPDPBUSD        Z11, Z12, Z19
+	VPDPBUSD        Z8, Z16, Z19
+	VPDPBUSD        Z10, Z12, Z19
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z16, Z20
+	VPDPBUSD        Z11, Z12, Z20
 	PREFETCHT0      192(R9)
 	VMOVDQU32       (BX)(AX*2), Z12
 	KMOVQ           wordMasks<>+16(SB), K4
@@ -26041,16 +26041,16 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       16(BX)(AX*2), Z15
+	VMOVDQU32       64(BX)(AX*2), X15
 	VPERMT2B        Z15, Z5, Z12
-	VPANDD          Z3, Z12, Z15
+	VPANDD          Z3, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z8, Z15, Z20
-	VPDPBUSD        Z10, Z12, Z20
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z9, Z15, Z21
-	VPDPBUSD        Z11, Z12, Z21
+	VPDPBUSD        Z8, Z16, Z21
+	VPDPBUSD        Z10, Z12, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z9, Z16, Z22
+	VPDPBUSD        Z11, Z12, Z22
 	PREFETCHT0      256(R9)
 	VMOVDQU32       (BX)(CX*1), Z12
 	KMOVQ           wordMasks<>+24(SB), K4
@@ -26058,103 +26058,25 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       16(BX)(CX*1), Z15
+	VMOVDQU32       64(BX)(CX*1), X15
 	VPERMT2B        Z15, Z5, Z12
-	VPANDD          Z3, Z12, Z15
+	VPANDD          Z3, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z8, Z15, Z22
-	VPDPBUSD        Z10, Z12, Z22
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z9, Z15, Z23
-	VPDPBUSD        Z11, Z12, Z23
-	VPUNPCKLDQ      Z18, Z16, Z12
-	VPUNPCKHDQ      Z18, Z16, Z15
-	VPADDD          Z15, Z12, Z12
-	VPUNPCKLDQ      Z22, Z20, Z15
-	VPUNPCKHDQ      Z22, Z20, Z16
-	VPADDD          Z16, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z12, Z16
-	VPUNPCKLQDQ     Z15, Z12, Z12
-	VPADDD          Z16, Z12, Z12
-	VPUNPCKLDQ      Z19, Z17, Z15
+	VPDPBUSD        Z8, Z16, Z23
+	VPDPBUSD        Z10, Z12, Z23
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z9, Z16, Z24
+	VPDPBUSD        Z11, Z12, Z24
+	VPUNPCKLDQ      Z19, Z17, Z12
 	VPUNPCKHDQ      Z19, Z17, Z16
-	VPADDD          Z16, Z15, Z15
+	VPADDD          Z16, Z12, Z12
 	VPUNPCKLDQ      Z23, Z21, Z16
 	VPUNPCKHDQ      Z23, Z21, Z17
 	VPADDD          Z17, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z15, Z17
-	VPUNPCKLQDQ     Z16, Z15, Z15
-	VPADDD          Z17, Z15, Z15
-	PREFETCHT0      320(R9)
-	PREFETCHT0      384(R9)
-	VMOVDQU32       (SI), Z16
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z13
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z7, Z16, K4, Z14
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       16(SI), Z17
-	VPERMT2B        Z17, Z5, Z16
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z8, Z17, Z18
-	VPDPBUSD        Z10, Z16, Z18
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z17, Z19
-	VPDPBUSD        Z11, Z16, Z19
-	PREFETCHT0      448(R9)
-	VMOVDQU32       (SI)(AX*1), Z16
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z13
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z7, Z16, K4, Z14
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       16(SI)(AX*1), Z17
-	VPERMT2B        Z17, Z5, Z16
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z8, Z17, Z20
-	VPDPBUSD        Z10, Z16, Z20
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z9, Z17, Z21
-	VPDPBUSD        Z11, Z16, Z21
-	PREFETCHT0      512(R9)
-	VMOVDQU32       (SI)(AX*2), Z16
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z13
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z7, Z16, K4, Z14
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       16(SI)(AX*2), Z17
-	VPERMT2B        Z17, Z5, Z16
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z8, Z17, Z22
-	VPDPBUSD        Z10, Z16, Z22
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z9, Z17, Z23
-	VPDPBUSD        Z11, Z16, Z23
-	PREFETCHT0      576(R9)
-	VMOVDQU32       (SI)(CX*1), Z16
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z13
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z7, Z16, K4, Z14
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       16(SI)(CX*1), Z17
-	VPERMT2B        Z17, Z5, Z16
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
-	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z8, Z17, Z24
-	VPDPBUSD        Z10, Z16, Z24
-	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z9, Z17, Z25
-	VPDPBUSD        Z11, Z16, Z25
+	VPUNPCKHQDQ     Z16, Z12, Z17
+	VPUNPCKLQDQ     Z16, Z12, Z12
+	VPADDD          Z17, Z12, Z12
 	VPUNPCKLDQ      Z20, Z18, Z16
 	VPUNPCKHDQ      Z20, Z18, Z17
 	VPADDD          Z17, Z16, Z16
@@ -26164,6 +26086,75 @@ block:
 	VPUNPCKHQDQ     Z17, Z16, Z18
 	VPUNPCKLQDQ     Z17, Z16, Z16
 	VPADDD          Z18, Z16, Z16
+	PREFETCHT0      320(R9)
+	PREFETCHT0      384(R9)
+	VMOVDQU32       (SI), Z17
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z13
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z7, Z17, K4, Z14
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       64(SI), X15
+	VPERMT2B        Z15, Z5, Z17
+	VPANDD          Z3, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z8, Z18, Z19
+	VPDPBUSD        Z10, Z17, Z19
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z18, Z20
+	VPDPBUSD        Z11, Z17, Z20
+	PREFETCHT0      448(R9)
+	VMOVDQU32       (SI)(AX*1), Z17
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z13
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z7, Z17, K4, Z14
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       64(SI)(AX*1), X15
+	VPERMT2B        Z15, Z5, Z17
+	VPANDD          Z3, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z8, Z18, Z21
+	VPDPBUSD        Z10, Z17, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z9, Z18, Z22
+	VPDPBUSD        Z11, Z17, Z22
+	PREFETCHT0      512(R9)
+	VMOVDQU32       (SI)(AX*2), Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z13
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z7, Z17, K4, Z14
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       64(SI)(AX*2), X15
+	VPERMT2B        Z15, Z5, Z17
+	VPANDD          Z3, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z8, Z18, Z23
+	VPDPBUSD        Z10, Z17, Z23
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z9, Z18, Z24
+	VPDPBUSD        Z11, Z17, Z24
+	PREFETCHT0      576(R9)
+	VMOVDQU32       (SI)(CX*1), Z17
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z13
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z7, Z17, K4, Z14
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       64(SI)(CX*1), X15
+	VPERMT2B        Z15, Z5, Z17
+	VPANDD          Z3, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z8, Z18, Z25
+	VPDPBUSD        Z10, Z17, Z25
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z9, Z18, Z26
+	VPDPBUSD        Z11, Z17, Z26
 	VPUNPCKLDQ      Z21, Z19, Z17
 	VPUNPCKHDQ      Z21, Z19, Z18
 	VPADDD          Z18, Z17, Z17
@@ -26173,239 +26164,248 @@ block:
 	VPUNPCKHQDQ     Z18, Z17, Z19
 	VPUNPCKLQDQ     Z18, Z17, Z17
 	VPADDD          Z19, Z17, Z17
+	VPUNPCKLDQ      Z22, Z20, Z18
+	VPUNPCKHDQ      Z22, Z20, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKLDQ      Z26, Z24, Z19
+	VPUNPCKHDQ      Z26, Z24, Z20
+	VPADDD          Z20, Z19, Z19
+	VPUNPCKHQDQ     Z19, Z18, Z20
+	VPUNPCKLQDQ     Z19, Z18, Z18
+	VPADDD          Z20, Z18, Z18
 	PREFETCHT0      640(R9)
 	PREFETCHT0      704(R9)
-	VMOVDQU32       (DI), Z18
-	VMOVDQA64       Z0, Z19
-	KMOVQ           wordMasks<>+0(SB), K4
-	VPSHUFB         Z6, Z18, K4, Z19
+	VMOVDQU32       (DI), Z19
 	VMOVDQA64       Z0, Z20
 	KMOVQ           wordMasks<>+0(SB), K4
-	VPSHUFB         Z7, Z18, K4, Z20
-	VMOVDQA64       Z18, Z18
-	VMOVDQU32       16(DI), Z21
-	VPERMT2B        Z21, Z5, Z18
-	VPANDD          Z3, Z18, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z8, Z21, Z22
-	VPDPBUSD        Z10, Z18, Z22
+	VPSHUFB         Z6, Z19, K4, Z20
+	VMOVDQA64       Z0, Z21
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z7, Z19, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       64(DI), X15
+	VPERMT2B        Z15, Z5, Z19
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z9, Z21, Z23
-	VPDPBUSD        Z11, Z18, Z23
-	PREFETCHT0      768(R9)
-	VMOVDQU32       (DI)(AX*1), Z18
-	KMOVQ           wordMasks<>+8(SB), K4
-	VPSHUFB         Z6, Z18, K4, Z19
-	KMOVQ           wordMasks<>+8(SB), K4
-	VPSHUFB         Z7, Z18, K4, Z20
-	VMOVDQA64       Z18, Z18
-	VMOVDQU32       16(DI)(AX*1), Z21
-	VPERMT2B        Z21, Z5, Z18
-	VPANDD          Z3, Z18, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
+	VPDPBUSD        Z8, Z22, Z23
+	VPDPBUSD        Z10, Z19, Z23
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z8, Z21, Z24
-	VPDPBUSD        Z10, Z18, Z24
+	VPDPBUSD        Z9, Z22, Z24
+	VPDPBUSD        Z11, Z19, Z24
+	PREFETCHT0      768(R9)
+	VMOVDQU32       (DI)(AX*1), Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z6, Z19, K4, Z20
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z7, Z19, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       64(DI)(AX*1), X15
+	VPERMT2B        Z15, Z5, Z19
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z9, Z21, Z25
-	VPDPBUSD        Z11, Z18, Z25
-	PREFETCHT0      832(R9)
-	VMOVDQU32       (DI)(AX*2), Z18
-	KMOVQ           wordMasks<>+16(SB), K4
-	VPSHUFB         Z6, Z18, K4, Z19
-	KMOVQ           wordMasks<>+16(SB), K4
-	VPSHUFB         Z7, Z18, K4, Z20
-	VMOVDQA64       Z18, Z18
-	VMOVDQU32       16(DI)(AX*2), Z21
-	VPERMT2B        Z21, Z5, Z18
-	VPANDD          Z3, Z18, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
+	VPDPBUSD        Z8, Z22, Z25
+	VPDPBUSD        Z10, Z19, Z25
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z8, Z21, Z26
-	VPDPBUSD        Z10, Z18, Z26
+	VPDPBUSD        Z9, Z22, Z26
+	VPDPBUSD        Z11, Z19, Z26
+	PREFETCHT0      832(R9)
+	VMOVDQU32       (DI)(AX*2), Z19
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z6, Z19, K4, Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z7, Z19, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       64(DI)(AX*2), X15
+	VPERMT2B        Z15, Z5, Z19
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z9, Z21, Z27
-	VPDPBUSD        Z11, Z18, Z27
-	PREFETCHT0      896(R9)
-	VMOVDQU32       (DI)(CX*1), Z18
-	KMOVQ           wordMasks<>+24(SB), K4
-	VPSHUFB         Z6, Z18, K4, Z19
-	KMOVQ           wordMasks<>+24(SB), K4
-	VPSHUFB         Z7, Z18, K4, Z20
-	VMOVDQA64       Z18, Z18
-	VMOVDQU32       16(DI)(CX*1), Z21
-	VPERMT2B        Z21, Z5, Z18
-	VPANDD          Z3, Z18, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
+	VPDPBUSD        Z8, Z22, Z27
+	VPDPBUSD        Z10, Z19, Z27
 	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z8, Z21, Z28
-	VPDPBUSD        Z10, Z18, Z28
+	VPDPBUSD        Z9, Z22, Z28
+	VPDPBUSD        Z11, Z19, Z28
+	PREFETCHT0      896(R9)
+	VMOVDQU32       (DI)(CX*1), Z19
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z6, Z19, K4, Z20
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z7, Z19, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       64(DI)(CX*1), X15
+	VPERMT2B        Z15, Z5, Z19
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z29
-	VPDPBUSD        Z9, Z21, Z29
-	VPDPBUSD        Z11, Z18, Z29
-	VPUNPCKLDQ      Z24, Z22, Z18
-	VPUNPCKHDQ      Z24, Z22, Z21
-	VPADDD          Z21, Z18, Z18
-	VPUNPCKLDQ      Z28, Z26, Z21
-	VPUNPCKHDQ      Z28, Z26, Z22
-	VPADDD          Z22, Z21, Z21
-	VPUNPCKHQDQ     Z21, Z18, Z22
-	VPUNPCKLQDQ     Z21, Z18, Z18
-	VPADDD          Z22, Z18, Z18
-	VPUNPCKLDQ      Z25, Z23, Z21
+	VPDPBUSD        Z8, Z22, Z29
+	VPDPBUSD        Z10, Z19, Z29
+	VMOVDQA32       Z0, Z30
+	VPDPBUSD        Z9, Z22, Z30
+	VPDPBUSD        Z11, Z19, Z30
+	VPUNPCKLDQ      Z25, Z23, Z19
 	VPUNPCKHDQ      Z25, Z23, Z22
-	VPADDD          Z22, Z21, Z21
+	VPADDD          Z22, Z19, Z19
 	VPUNPCKLDQ      Z29, Z27, Z22
 	VPUNPCKHDQ      Z29, Z27, Z23
 	VPADDD          Z23, Z22, Z22
-	VPUNPCKHQDQ     Z22, Z21, Z23
-	VPUNPCKLQDQ     Z22, Z21, Z21
-	VPADDD          Z23, Z21, Z21
+	VPUNPCKHQDQ     Z22, Z19, Z23
+	VPUNPCKLQDQ     Z22, Z19, Z19
+	VPADDD          Z23, Z19, Z19
+	VPUNPCKLDQ      Z26, Z24, Z22
+	VPUNPCKHDQ      Z26, Z24, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKLDQ      Z30, Z28, Z23
+	VPUNPCKHDQ      Z30, Z28, Z24
+	VPADDD          Z24, Z23, Z23
+	VPUNPCKHQDQ     Z23, Z22, Z24
+	VPUNPCKLQDQ     Z23, Z22, Z22
+	VPADDD          Z24, Z22, Z22
 	PREFETCHT0      960(R9)
 	PREFETCHT0      1024(R9)
-	VMOVDQU32       (R8), Z22
+	VMOVDQU32       (R8), Z23
 	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z6, Z22, K4, Z19
+	VPSHUFB         Z6, Z23, K4, Z20
 	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z7, Z22, K4, Z20
-	VMOVDQA64       Z22, Z22
-	VMOVDQU32       16(R8), Z23
-	VPERMT2B        Z23, Z5, Z22
-	VPANDD          Z3, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
-	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z8, Z23, Z24
-	VPDPBUSD        Z10, Z22, Z24
+	VPSHUFB         Z7, Z23, K4, Z21
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       64(R8), X15
+	VPERMT2B        Z15, Z5, Z23
+	VPANDD          Z3, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z9, Z23, Z25
-	VPDPBUSD        Z11, Z22, Z25
-	PREFETCHT0      1088(R9)
-	VMOVDQU32       (R8)(AX*1), Z22
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z6, Z22, K4, Z19
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z7, Z22, K4, Z20
-	VMOVDQA64       Z22, Z22
-	VMOVDQU32       16(R8)(AX*1), Z23
-	VPERMT2B        Z23, Z5, Z22
-	VPANDD          Z3, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VPDPBUSD        Z8, Z24, Z25
+	VPDPBUSD        Z10, Z23, Z25
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z8, Z23, Z26
-	VPDPBUSD        Z10, Z22, Z26
+	VPDPBUSD        Z9, Z24, Z26
+	VPDPBUSD        Z11, Z23, Z26
+	PREFETCHT0      1088(R9)
+	VMOVDQU32       (R8)(AX*1), Z23
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z6, Z23, K4, Z20
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z7, Z23, K4, Z21
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       64(R8)(AX*1), X15
+	VPERMT2B        Z15, Z5, Z23
+	VPANDD          Z3, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z9, Z23, Z27
-	VPDPBUSD        Z11, Z22, Z27
-	PREFETCHT0      1152(R9)
-	VMOVDQU32       (R8)(AX*2), Z22
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z6, Z22, K4, Z19
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z7, Z22, K4, Z20
-	VMOVDQA64       Z22, Z22
-	VMOVDQU32       16(R8)(AX*2), Z23
-	VPERMT2B        Z23, Z5, Z22
-	VPANDD          Z3, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VPDPBUSD        Z8, Z24, Z27
+	VPDPBUSD        Z10, Z23, Z27
 	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z8, Z23, Z28
-	VPDPBUSD        Z10, Z22, Z28
+	VPDPBUSD        Z9, Z24, Z28
+	VPDPBUSD        Z11, Z23, Z28
+	PREFETCHT0      1152(R9)
+	VMOVDQU32       (R8)(AX*2), Z23
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z6, Z23, K4, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z7, Z23, K4, Z21
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       64(R8)(AX*2), X15
+	VPERMT2B        Z15, Z5, Z23
+	VPANDD          Z3, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
 	VMOVDQA32       Z0, Z29
-	VPDPBUSD        Z9, Z23, Z29
-	VPDPBUSD        Z11, Z22, Z29
-	PREFETCHT0      1216(R9)
-	VMOVDQU32       (R8)(CX*1), Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z6, Z22, K4, Z19
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z7, Z22, K4, Z20
-	VMOVDQA64       Z22, Z22
-	VMOVDQU32       16(R8)(CX*1), Z23
-	VPERMT2B        Z23, Z5, Z22
-	VPANDD          Z3, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VPDPBUSD        Z8, Z24, Z29
+	VPDPBUSD        Z10, Z23, Z29
 	VMOVDQA32       Z0, Z30
-	VPDPBUSD        Z8, Z23, Z30
-	VPDPBUSD        Z10, Z22, Z30
+	VPDPBUSD        Z9, Z24, Z30
+	VPDPBUSD        Z11, Z23, Z30
+	PREFETCHT0      1216(R9)
+	VMOVDQU32       (R8)(CX*1), Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z6, Z23, K4, Z20
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z7, Z23, K4, Z21
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       64(R8)(CX*1), X15
+	VPERMT2B        Z15, Z5, Z23
+	VPANDD          Z3, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
+	VMOVDQA32       Z0, Z31
+	VPDPBUSD        Z8, Z24, Z31
+	VPDPBUSD        Z10, Z23, Z31
 	VMOVDQA32       Z0, Z8
-	VPDPBUSD        Z9, Z23, Z8
-	VPDPBUSD        Z11, Z22, Z8
-	VPUNPCKLDQ      Z26, Z24, Z9
-	VPUNPCKHDQ      Z26, Z24, Z10
+	VPDPBUSD        Z9, Z24, Z8
+	VPDPBUSD        Z11, Z23, Z8
+	VPUNPCKLDQ      Z27, Z25, Z9
+	VPUNPCKHDQ      Z27, Z25, Z10
 	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z30, Z28, Z10
-	VPUNPCKHDQ      Z30, Z28, Z11
+	VPUNPCKLDQ      Z31, Z29, Z10
+	VPUNPCKHDQ      Z31, Z29, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z9, Z11
 	VPUNPCKLQDQ     Z10, Z9, Z9
 	VPADDD          Z11, Z9, Z9
-	VPUNPCKLDQ      Z27, Z25, Z10
-	VPUNPCKHDQ      Z27, Z25, Z11
+	VPUNPCKLDQ      Z28, Z26, Z10
+	VPUNPCKHDQ      Z28, Z26, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKLDQ      Z8, Z29, Z11
-	VPUNPCKHDQ      Z8, Z29, Z8
+	VPUNPCKLDQ      Z8, Z30, Z11
+	VPUNPCKHDQ      Z8, Z30, Z8
 	VPADDD          Z8, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z10, Z8
 	VPUNPCKLQDQ     Z11, Z10, Z10
 	VPADDD          Z8, Z10, Z10
-	VSHUFI32X4      $0x44, Z16, Z12, Z8
-	VSHUFI32X4      $0x44, Z9, Z18, Z11
-	VSHUFI32X4      $0xee, Z16, Z12, Z12
-	VSHUFI32X4      $0xee, Z9, Z18, Z16
+	VSHUFI32X4      $0x44, Z17, Z12, Z8
+	VSHUFI32X4      $0x44, Z9, Z19, Z11
+	VSHUFI32X4      $0xee, Z17, Z12, Z12
+	VSHUFI32X4      $0xee, Z9, Z19, Z17
 	VSHUFI32X4      $0x88, Z11, Z8, Z9
 	VSHUFI32X4      $0xdd, Z11, Z8, Z8
-	VSHUFI32X4      $0x88, Z16, Z12, Z11
-	VSHUFI32X4      $0xdd, Z16, Z12, Z12
-	VSHUFI32X4      $0x44, Z17, Z15, Z16
-	VSHUFI32X4      $0x44, Z10, Z21, Z18
-	VSHUFI32X4      $0xee, Z17, Z15, Z15
-	VSHUFI32X4      $0xee, Z10, Z21, Z17
-	VSHUFI32X4      $0x88, Z18, Z16, Z10
+	VSHUFI32X4      $0x88, Z17, Z12, Z11
+	VSHUFI32X4      $0xdd, Z17, Z12, Z12
+	VSHUFI32X4      $0x44, Z18, Z16, Z17
+	VSHUFI32X4      $0x44, Z10, Z22, Z19
+	VSHUFI32X4      $0xee, Z18, Z16, Z16
+	VSHUFI32X4      $0xee, Z10, Z22, Z18
+	VSHUFI32X4      $0x88, Z19, Z17, Z10
+	VSHUFI32X4      $0xdd, Z19, Z17, Z17
+	VSHUFI32X4      $0x88, Z18, Z16, Z19
 	VSHUFI32X4      $0xdd, Z18, Z16, Z16
-	VSHUFI32X4      $0x88, Z17, Z15, Z18
-	VSHUFI32X4      $0xdd, Z17, Z15, Z15
-	VMOVDQU32       quarter0<>+0(SB), Z17
-	VPERMI2Q        Z20, Z14, Z17
-	VCVTPH2PS       Y17, Z17
-	VMOVDQU32       quarter0<>+0(SB), Z21
-	VPERMI2Q        Z19, Z13, Z21
-	VCVTPH2PS       Y21, Z21
+	VMOVDQU32       quarter0<>+0(SB), Z18
+	VPERMI2Q        Z21, Z14, Z18
+	VCVTPH2PS       Y18, Z18
+	VMOVDQU32       quarter0<>+0(SB), Z22
+	VPERMI2Q        Z20, Z13, Z22
+	VCVTPH2PS       Y22, Z22
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    32(R10), Z22
-	VMULPS          Z21, Z22, Z22
-	VFMADD231PS     Z22, Z9, Z1
-	VBROADCASTSS    36(R10), Z22
-	VFMADD231PS     Z17, Z22, Z1
+	VBROADCASTSS    32(R10), Z23
+	VMULPS          Z22, Z23, Z23
+	VFMADD231PS     Z23, Z9, Z1
+	VBROADCASTSS    36(R10), Z23
+	VFMADD231PS     Z18, Z23, Z1
 	VCVTDQ2PS       Z10, Z10
 	VBROADCASTSS    32(R11), Z9
-	VMULPS          Z21, Z9, Z9
+	VMULPS          Z22, Z9, Z9
 	VFMADD231PS     Z9, Z10, Z2
 	VBROADCASTSS    36(R11), Z9
-	VFMADD231PS     Z17, Z9, Z2
+	VFMADD231PS     Z18, Z9, Z2
 	VMOVDQU32       quarter1<>+0(SB), Z9
-	VPERMI2Q        Z20, Z14, Z9
+	VPERMI2Q        Z21, Z14, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter1<>+0(SB), Z10
-	VPERMI2Q        Z19, Z13, Z10
+	VPERMI2Q        Z20, Z13, Z10
 	VCVTPH2PS       Y10, Z10
 	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    72(R10), Z17
-	VMULPS          Z10, Z17, Z17
-	VFMADD231PS     Z17, Z8, Z1
-	VBROADCASTSS    76(R10), Z17
-	VFMADD231PS     Z9, Z17, Z1
-	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    72(R10), Z18
+	VMULPS          Z10, Z18, Z18
+	VFMADD231PS     Z18, Z8, Z1
+	VBROADCASTSS    76(R10), Z18
+	VFMADD231PS     Z9, Z18, Z1
+	VCVTDQ2PS       Z17, Z17
 	VBROADCASTSS    72(R11), Z8
 	VMULPS          Z10, Z8, Z8
-	VFMADD231PS     Z8, Z16, Z2
+	VFMADD231PS     Z8, Z17, Z2
 	VBROADCASTSS    76(R11), Z8
 	VFMADD231PS     Z9, Z8, Z2
 	VMOVDQU32       quarter2<>+0(SB), Z8
-	VPERMI2Q        Z20, Z14, Z8
+	VPERMI2Q        Z21, Z14, Z8
 	VCVTPH2PS       Y8, Z8
 	VMOVDQU32       quarter2<>+0(SB), Z9
-	VPERMI2Q        Z19, Z13, Z9
+	VPERMI2Q        Z20, Z13, Z9
 	VCVTPH2PS       Y9, Z9
 	VCVTDQ2PS       Z11, Z11
 	VBROADCASTSS    112(R10), Z10
@@ -26413,17 +26413,17 @@ block:
 	VFMADD231PS     Z10, Z11, Z1
 	VBROADCASTSS    116(R10), Z10
 	VFMADD231PS     Z8, Z10, Z1
-	VCVTDQ2PS       Z18, Z18
+	VCVTDQ2PS       Z19, Z19
 	VBROADCASTSS    112(R11), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z18, Z2
+	VFMADD231PS     Z10, Z19, Z2
 	VBROADCASTSS    116(R11), Z10
 	VFMADD231PS     Z8, Z10, Z2
 	VMOVDQU32       quarter3<>+0(SB), Z8
-	VPERMI2Q        Z20, Z14, Z8
+	VPERMI2Q        Z21, Z14, Z8
 	VCVTPH2PS       Y8, Z8
 	VMOVDQU32       quarter3<>+0(SB), Z9
-	VPERMI2Q        Z19, Z13, Z9
+	VPERMI2Q        Z20, Z13, Z9
 	VCVTPH2PS       Y9, Z9
 	VCVTDQ2PS       Z12, Z12
 	VBROADCASTSS    152(R10), Z10
@@ -26431,10 +26431,10 @@ block:
 	VFMADD231PS     Z10, Z12, Z1
 	VBROADCASTSS    156(R10), Z10
 	VFMADD231PS     Z8, Z10, Z1
-	VCVTDQ2PS       Z15, Z15
+	VCVTDQ2PS       Z16, Z16
 	VBROADCASTSS    152(R11), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z15, Z2
+	VFMADD231PS     Z10, Z16, Z2
 	VBROADCASTSS    156(R11), Z10
 	VFMADD231PS     Z8, Z10, Z2
 	VBROADCASTI32X4 160(R10), Z8
@@ -26463,16 +26463,16 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       96(BX), Z15
+	VMOVDQU32       144(BX), X15
 	VPERMT2B        Z15, Z5, Z12
-	VPANDD          Z3, Z12, Z15
+	VPANDD          Z3, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z8, Z15, Z16
-	VPDPBUSD        Z10, Z12, Z16
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z9, Z15, Z17
-	VPDPBUSD        Z11, Z12, Z17
+	VPDPBUSD        Z8, Z16, Z17
+	VPDPBUSD        Z10, Z12, Z17
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z16, Z18
+	VPDPBUSD        Z11, Z12, Z18
 	PREFETCHT0      1408(R9)
 	VMOVDQU32       80(BX)(AX*1), Z12
 	KMOVQ           wordMasks<>+8(SB), K4
@@ -26480,16 +26480,16 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       96(BX)(AX*1), Z15
+	VMOVDQU32       144(BX)(AX*1), X15
 	VPERMT2B        Z15, Z5, Z12
-	VPANDD          Z3, Z12, Z15
+	VPANDD          Z3, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z8, Z15, Z18
-	VPDPBUSD        Z10, Z12, Z18
 	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z15, Z19
-	VPDPBUSD        Z11, Z12, Z19
+	VPDPBUSD        Z8, Z16, Z19
+	VPDPBUSD        Z10, Z12, Z19
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z16, Z20
+	VPDPBUSD        Z11, Z12, Z20
 	PREFETCHT0      1472(R9)
 	VMOVDQU32       80(BX)(AX*2), Z12
 	KMOVQ           wordMasks<>+16(SB), K4
@@ -26497,16 +26497,16 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       96(BX)(AX*2), Z15
+	VMOVDQU32       144(BX)(AX*2), X15
 	VPERMT2B        Z15, Z5, Z12
-	VPANDD          Z3, Z12, Z15
+	VPANDD          Z3, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z8, Z15, Z20
-	VPDPBUSD        Z10, Z12, Z20
 	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z9, Z15, Z21
-	VPDPBUSD        Z11, Z12, Z21
+	VPDPBUSD        Z8, Z16, Z21
+	VPDPBUSD        Z10, Z12, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z9, Z16, Z22
+	VPDPBUSD        Z11, Z12, Z22
 	PREFETCHT0      1536(R9)
 	VMOVDQU32       80(BX)(CX*1), Z12
 	KMOVQ           wordMasks<>+24(SB), K4
@@ -26514,103 +26514,25 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z14
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       96(BX)(CX*1), Z15
+	VMOVDQU32       144(BX)(CX*1), X15
 	VPERMT2B        Z15, Z5, Z12
-	VPANDD          Z3, Z12, Z15
+	VPANDD          Z3, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z8, Z15, Z22
-	VPDPBUSD        Z10, Z12, Z22
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z9, Z15, Z23
-	VPDPBUSD        Z11, Z12, Z23
-	VPUNPCKLDQ      Z18, Z16, Z12
-	VPUNPCKHDQ      Z18, Z16, Z15
-	VPADDD          Z15, Z12, Z12
-	VPUNPCKLDQ      Z22, Z20, Z15
-	VPUNPCKHDQ      Z22, Z20, Z16
-	VPADDD          Z16, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z12, Z16
-	VPUNPCKLQDQ     Z15, Z12, Z12
-	VPADDD          Z16, Z12, Z12
-	VPUNPCKLDQ      Z19, Z17, Z15
+	VPDPBUSD        Z8, Z16, Z23
+	VPDPBUSD        Z10, Z12, Z23
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z9, Z16, Z24
+	VPDPBUSD        Z11, Z12, Z24
+	VPUNPCKLDQ      Z19, Z17, Z12
 	VPUNPCKHDQ      Z19, Z17, Z16
-	VPADDD          Z16, Z15, Z15
+	VPADDD          Z16, Z12, Z12
 	VPUNPCKLDQ      Z23, Z21, Z16
 	VPUNPCKHDQ      Z23, Z21, Z17
 	VPADDD          Z17, Z16, Z16
-	VPUNPCKHQDQ     Z16, Z15, Z17
-	VPUNPCKLQDQ     Z16, Z15, Z15
-	VPADDD          Z17, Z15, Z15
-	PREFETCHT0      1600(R9)
-	PREFETCHT0      1664(R9)
-	VMOVDQU32       80(SI), Z16
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z13
-	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z7, Z16, K4, Z14
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       96(SI), Z17
-	VPERMT2B        Z17, Z5, Z16
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z8, Z17, Z18
-	VPDPBUSD        Z10, Z16, Z18
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z17, Z19
-	VPDPBUSD        Z11, Z16, Z19
-	PREFETCHT0      1728(R9)
-	VMOVDQU32       80(SI)(AX*1), Z16
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z13
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z7, Z16, K4, Z14
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       96(SI)(AX*1), Z17
-	VPERMT2B        Z17, Z5, Z16
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z8, Z17, Z20
-	VPDPBUSD        Z10, Z16, Z20
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z9, Z17, Z21
-	VPDPBUSD        Z11, Z16, Z21
-	PREFETCHT0      1792(R9)
-	VMOVDQU32       80(SI)(AX*2), Z16
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z13
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z7, Z16, K4, Z14
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       96(SI)(AX*2), Z17
-	VPERMT2B        Z17, Z5, Z16
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z8, Z17, Z22
-	VPDPBUSD        Z10, Z16, Z22
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z9, Z17, Z23
-	VPDPBUSD        Z11, Z16, Z23
-	PREFETCHT0      1856(R9)
-	VMOVDQU32       80(SI)(CX*1), Z16
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z6, Z16, K4, Z13
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z7, Z16, K4, Z14
-	VMOVDQA64       Z16, Z16
-	VMOVDQU32       96(SI)(CX*1), Z17
-	VPERMT2B        Z17, Z5, Z16
-	VPANDD          Z3, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z16, Z16
-	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z8, Z17, Z24
-	VPDPBUSD        Z10, Z16, Z24
-	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z9, Z17, Z25
-	VPDPBUSD        Z11, Z16, Z25
+	VPUNPCKHQDQ     Z16, Z12, Z17
+	VPUNPCKLQDQ     Z16, Z12, Z12
+	VPADDD          Z17, Z12, Z12
 	VPUNPCKLDQ      Z20, Z18, Z16
 	VPUNPCKHDQ      Z20, Z18, Z17
 	VPADDD          Z17, Z16, Z16
@@ -26620,6 +26542,75 @@ block:
 	VPUNPCKHQDQ     Z17, Z16, Z18
 	VPUNPCKLQDQ     Z17, Z16, Z16
 	VPADDD          Z18, Z16, Z16
+	PREFETCHT0      1600(R9)
+	PREFETCHT0      1664(R9)
+	VMOVDQU32       80(SI), Z17
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z13
+	KMOVQ           wordMasks<>+32(SB), K4
+	VPSHUFB         Z7, Z17, K4, Z14
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       144(SI), X15
+	VPERMT2B        Z15, Z5, Z17
+	VPANDD          Z3, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z8, Z18, Z19
+	VPDPBUSD        Z10, Z17, Z19
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z18, Z20
+	VPDPBUSD        Z11, Z17, Z20
+	PREFETCHT0      1728(R9)
+	VMOVDQU32       80(SI)(AX*1), Z17
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z13
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z7, Z17, K4, Z14
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       144(SI)(AX*1), X15
+	VPERMT2B        Z15, Z5, Z17
+	VPANDD          Z3, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z8, Z18, Z21
+	VPDPBUSD        Z10, Z17, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z9, Z18, Z22
+	VPDPBUSD        Z11, Z17, Z22
+	PREFETCHT0      1792(R9)
+	VMOVDQU32       80(SI)(AX*2), Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z13
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z7, Z17, K4, Z14
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       144(SI)(AX*2), X15
+	VPERMT2B        Z15, Z5, Z17
+	VPANDD          Z3, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z8, Z18, Z23
+	VPDPBUSD        Z10, Z17, Z23
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z9, Z18, Z24
+	VPDPBUSD        Z11, Z17, Z24
+	PREFETCHT0      1856(R9)
+	VMOVDQU32       80(SI)(CX*1), Z17
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z6, Z17, K4, Z13
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z7, Z17, K4, Z14
+	VMOVDQA64       Z17, Z17
+	VMOVDQU32       144(SI)(CX*1), X15
+	VPERMT2B        Z15, Z5, Z17
+	VPANDD          Z3, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z8, Z18, Z25
+	VPDPBUSD        Z10, Z17, Z25
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z9, Z18, Z26
+	VPDPBUSD        Z11, Z17, Z26
 	VPUNPCKLDQ      Z21, Z19, Z17
 	VPUNPCKHDQ      Z21, Z19, Z18
 	VPADDD          Z18, Z17, Z17
@@ -26629,239 +26620,248 @@ block:
 	VPUNPCKHQDQ     Z18, Z17, Z19
 	VPUNPCKLQDQ     Z18, Z17, Z17
 	VPADDD          Z19, Z17, Z17
+	VPUNPCKLDQ      Z22, Z20, Z18
+	VPUNPCKHDQ      Z22, Z20, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKLDQ      Z26, Z24, Z19
+	VPUNPCKHDQ      Z26, Z24, Z20
+	VPADDD          Z20, Z19, Z19
+	VPUNPCKHQDQ     Z19, Z18, Z20
+	VPUNPCKLQDQ     Z19, Z18, Z18
+	VPADDD          Z20, Z18, Z18
 	PREFETCHT0      1920(R9)
 	PREFETCHT0      1984(R9)
-	VMOVDQU32       80(DI), Z18
-	VMOVDQA64       Z0, Z19
-	KMOVQ           wordMasks<>+0(SB), K4
-	VPSHUFB         Z6, Z18, K4, Z19
+	VMOVDQU32       80(DI), Z19
 	VMOVDQA64       Z0, Z20
 	KMOVQ           wordMasks<>+0(SB), K4
-	VPSHUFB         Z7, Z18, K4, Z20
-	VMOVDQA64       Z18, Z18
-	VMOVDQU32       96(DI), Z21
-	VPERMT2B        Z21, Z5, Z18
-	VPANDD          Z3, Z18, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z8, Z21, Z22
-	VPDPBUSD        Z10, Z18, Z22
+	VPSHUFB         Z6, Z19, K4, Z20
+	VMOVDQA64       Z0, Z21
+	KMOVQ           wordMasks<>+0(SB), K4
+	VPSHUFB         Z7, Z19, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       144(DI), X15
+	VPERMT2B        Z15, Z5, Z19
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z9, Z21, Z23
-	VPDPBUSD        Z11, Z18, Z23
-	PREFETCHT0      2048(R9)
-	VMOVDQU32       80(DI)(AX*1), Z18
-	KMOVQ           wordMasks<>+8(SB), K4
-	VPSHUFB         Z6, Z18, K4, Z19
-	KMOVQ           wordMasks<>+8(SB), K4
-	VPSHUFB         Z7, Z18, K4, Z20
-	VMOVDQA64       Z18, Z18
-	VMOVDQU32       96(DI)(AX*1), Z21
-	VPERMT2B        Z21, Z5, Z18
-	VPANDD          Z3, Z18, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
+	VPDPBUSD        Z8, Z22, Z23
+	VPDPBUSD        Z10, Z19, Z23
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z8, Z21, Z24
-	VPDPBUSD        Z10, Z18, Z24
+	VPDPBUSD        Z9, Z22, Z24
+	VPDPBUSD        Z11, Z19, Z24
+	PREFETCHT0      2048(R9)
+	VMOVDQU32       80(DI)(AX*1), Z19
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z6, Z19, K4, Z20
+	KMOVQ           wordMasks<>+8(SB), K4
+	VPSHUFB         Z7, Z19, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       144(DI)(AX*1), X15
+	VPERMT2B        Z15, Z5, Z19
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z9, Z21, Z25
-	VPDPBUSD        Z11, Z18, Z25
-	PREFETCHT0      2112(R9)
-	VMOVDQU32       80(DI)(AX*2), Z18
-	KMOVQ           wordMasks<>+16(SB), K4
-	VPSHUFB         Z6, Z18, K4, Z19
-	KMOVQ           wordMasks<>+16(SB), K4
-	VPSHUFB         Z7, Z18, K4, Z20
-	VMOVDQA64       Z18, Z18
-	VMOVDQU32       96(DI)(AX*2), Z21
-	VPERMT2B        Z21, Z5, Z18
-	VPANDD          Z3, Z18, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
+	VPDPBUSD        Z8, Z22, Z25
+	VPDPBUSD        Z10, Z19, Z25
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z8, Z21, Z26
-	VPDPBUSD        Z10, Z18, Z26
+	VPDPBUSD        Z9, Z22, Z26
+	VPDPBUSD        Z11, Z19, Z26
+	PREFETCHT0      2112(R9)
+	VMOVDQU32       80(DI)(AX*2), Z19
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z6, Z19, K4, Z20
+	KMOVQ           wordMasks<>+16(SB), K4
+	VPSHUFB         Z7, Z19, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       144(DI)(AX*2), X15
+	VPERMT2B        Z15, Z5, Z19
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z9, Z21, Z27
-	VPDPBUSD        Z11, Z18, Z27
-	PREFETCHT0      2176(R9)
-	VMOVDQU32       80(DI)(CX*1), Z18
-	KMOVQ           wordMasks<>+24(SB), K4
-	VPSHUFB         Z6, Z18, K4, Z19
-	KMOVQ           wordMasks<>+24(SB), K4
-	VPSHUFB         Z7, Z18, K4, Z20
-	VMOVDQA64       Z18, Z18
-	VMOVDQU32       96(DI)(CX*1), Z21
-	VPERMT2B        Z21, Z5, Z18
-	VPANDD          Z3, Z18, Z21
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
+	VPDPBUSD        Z8, Z22, Z27
+	VPDPBUSD        Z10, Z19, Z27
 	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z8, Z21, Z28
-	VPDPBUSD        Z10, Z18, Z28
+	VPDPBUSD        Z9, Z22, Z28
+	VPDPBUSD        Z11, Z19, Z28
+	PREFETCHT0      2176(R9)
+	VMOVDQU32       80(DI)(CX*1), Z19
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z6, Z19, K4, Z20
+	KMOVQ           wordMasks<>+24(SB), K4
+	VPSHUFB         Z7, Z19, K4, Z21
+	VMOVDQA64       Z19, Z19
+	VMOVDQU32       144(DI)(CX*1), X15
+	VPERMT2B        Z15, Z5, Z19
+	VPANDD          Z3, Z19, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
 	VMOVDQA32       Z0, Z29
-	VPDPBUSD        Z9, Z21, Z29
-	VPDPBUSD        Z11, Z18, Z29
-	VPUNPCKLDQ      Z24, Z22, Z18
-	VPUNPCKHDQ      Z24, Z22, Z21
-	VPADDD          Z21, Z18, Z18
-	VPUNPCKLDQ      Z28, Z26, Z21
-	VPUNPCKHDQ      Z28, Z26, Z22
-	VPADDD          Z22, Z21, Z21
-	VPUNPCKHQDQ     Z21, Z18, Z22
-	VPUNPCKLQDQ     Z21, Z18, Z18
-	VPADDD          Z22, Z18, Z18
-	VPUNPCKLDQ      Z25, Z23, Z21
+	VPDPBUSD        Z8, Z22, Z29
+	VPDPBUSD        Z10, Z19, Z29
+	VMOVDQA32       Z0, Z30
+	VPDPBUSD        Z9, Z22, Z30
+	VPDPBUSD        Z11, Z19, Z30
+	VPUNPCKLDQ      Z25, Z23, Z19
 	VPUNPCKHDQ      Z25, Z23, Z22
-	VPADDD          Z22, Z21, Z21
+	VPADDD          Z22, Z19, Z19
 	VPUNPCKLDQ      Z29, Z27, Z22
 	VPUNPCKHDQ      Z29, Z27, Z23
 	VPADDD          Z23, Z22, Z22
-	VPUNPCKHQDQ     Z22, Z21, Z23
-	VPUNPCKLQDQ     Z22, Z21, Z21
-	VPADDD          Z23, Z21, Z21
+	VPUNPCKHQDQ     Z22, Z19, Z23
+	VPUNPCKLQDQ     Z22, Z19, Z19
+	VPADDD          Z23, Z19, Z19
+	VPUNPCKLDQ      Z26, Z24, Z22
+	VPUNPCKHDQ      Z26, Z24, Z23
+	VPADDD          Z23, Z22, Z22
+	VPUNPCKLDQ      Z30, Z28, Z23
+	VPUNPCKHDQ      Z30, Z28, Z24
+	VPADDD          Z24, Z23, Z23
+	VPUNPCKHQDQ     Z23, Z22, Z24
+	VPUNPCKLQDQ     Z23, Z22, Z22
+	VPADDD          Z24, Z22, Z22
 	PREFETCHT0      2240(R9)
 	PREFETCHT0      2304(R9)
-	VMOVDQU32       80(R8), Z22
+	VMOVDQU32       80(R8), Z23
 	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z6, Z22, K4, Z19
+	VPSHUFB         Z6, Z23, K4, Z20
 	KMOVQ           wordMasks<>+32(SB), K4
-	VPSHUFB         Z7, Z22, K4, Z20
-	VMOVDQA64       Z22, Z22
-	VMOVDQU32       96(R8), Z23
-	VPERMT2B        Z23, Z5, Z22
-	VPANDD          Z3, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
-	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z8, Z23, Z24
-	VPDPBUSD        Z10, Z22, Z24
+	VPSHUFB         Z7, Z23, K4, Z21
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       144(R8), X15
+	VPERMT2B        Z15, Z5, Z23
+	VPANDD          Z3, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
 	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z9, Z23, Z25
-	VPDPBUSD        Z11, Z22, Z25
-	PREFETCHT0      2368(R9)
-	VMOVDQU32       80(R8)(AX*1), Z22
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z6, Z22, K4, Z19
-	KMOVQ           wordMasks<>+40(SB), K4
-	VPSHUFB         Z7, Z22, K4, Z20
-	VMOVDQA64       Z22, Z22
-	VMOVDQU32       96(R8)(AX*1), Z23
-	VPERMT2B        Z23, Z5, Z22
-	VPANDD          Z3, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VPDPBUSD        Z8, Z24, Z25
+	VPDPBUSD        Z10, Z23, Z25
 	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z8, Z23, Z26
-	VPDPBUSD        Z10, Z22, Z26
+	VPDPBUSD        Z9, Z24, Z26
+	VPDPBUSD        Z11, Z23, Z26
+	PREFETCHT0      2368(R9)
+	VMOVDQU32       80(R8)(AX*1), Z23
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z6, Z23, K4, Z20
+	KMOVQ           wordMasks<>+40(SB), K4
+	VPSHUFB         Z7, Z23, K4, Z21
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       144(R8)(AX*1), X15
+	VPERMT2B        Z15, Z5, Z23
+	VPANDD          Z3, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
 	VMOVDQA32       Z0, Z27
-	VPDPBUSD        Z9, Z23, Z27
-	VPDPBUSD        Z11, Z22, Z27
-	PREFETCHT0      2432(R9)
-	VMOVDQU32       80(R8)(AX*2), Z22
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z6, Z22, K4, Z19
-	KMOVQ           wordMasks<>+48(SB), K4
-	VPSHUFB         Z7, Z22, K4, Z20
-	VMOVDQA64       Z22, Z22
-	VMOVDQU32       96(R8)(AX*2), Z23
-	VPERMT2B        Z23, Z5, Z22
-	VPANDD          Z3, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VPDPBUSD        Z8, Z24, Z27
+	VPDPBUSD        Z10, Z23, Z27
 	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z8, Z23, Z28
-	VPDPBUSD        Z10, Z22, Z28
+	VPDPBUSD        Z9, Z24, Z28
+	VPDPBUSD        Z11, Z23, Z28
+	PREFETCHT0      2432(R9)
+	VMOVDQU32       80(R8)(AX*2), Z23
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z6, Z23, K4, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VPSHUFB         Z7, Z23, K4, Z21
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       144(R8)(AX*2), X15
+	VPERMT2B        Z15, Z5, Z23
+	VPANDD          Z3, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
 	VMOVDQA32       Z0, Z29
-	VPDPBUSD        Z9, Z23, Z29
-	VPDPBUSD        Z11, Z22, Z29
-	PREFETCHT0      2496(R9)
-	VMOVDQU32       80(R8)(CX*1), Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z6, Z22, K4, Z19
-	KMOVQ           wordMasks<>+56(SB), K4
-	VPSHUFB         Z7, Z22, K4, Z20
-	VMOVDQA64       Z22, Z22
-	VMOVDQU32       96(R8)(CX*1), Z23
-	VPERMT2B        Z23, Z5, Z22
-	VPANDD          Z3, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VPDPBUSD        Z8, Z24, Z29
+	VPDPBUSD        Z10, Z23, Z29
 	VMOVDQA32       Z0, Z30
-	VPDPBUSD        Z8, Z23, Z30
-	VPDPBUSD        Z10, Z22, Z30
+	VPDPBUSD        Z9, Z24, Z30
+	VPDPBUSD        Z11, Z23, Z30
+	PREFETCHT0      2496(R9)
+	VMOVDQU32       80(R8)(CX*1), Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z6, Z23, K4, Z20
+	KMOVQ           wordMasks<>+56(SB), K4
+	VPSHUFB         Z7, Z23, K4, Z21
+	VMOVDQA64       Z23, Z23
+	VMOVDQU32       144(R8)(CX*1), X15
+	VPERMT2B        Z15, Z5, Z23
+	VPANDD          Z3, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
+	VMOVDQA32       Z0, Z31
+	VPDPBUSD        Z8, Z24, Z31
+	VPDPBUSD        Z10, Z23, Z31
 	VMOVDQA32       Z0, Z8
-	VPDPBUSD        Z9, Z23, Z8
-	VPDPBUSD        Z11, Z22, Z8
-	VPUNPCKLDQ      Z26, Z24, Z9
-	VPUNPCKHDQ      Z26, Z24, Z10
+	VPDPBUSD        Z9, Z24, Z8
+	VPDPBUSD        Z11, Z23, Z8
+	VPUNPCKLDQ      Z27, Z25, Z9
+	VPUNPCKHDQ      Z27, Z25, Z10
 	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z30, Z28, Z10
-	VPUNPCKHDQ      Z30, Z28, Z11
+	VPUNPCKLDQ      Z31, Z29, Z10
+	VPUNPCKHDQ      Z31, Z29, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z9, Z11
 	VPUNPCKLQDQ     Z10, Z9, Z9
 	VPADDD          Z11, Z9, Z9
-	VPUNPCKLDQ      Z27, Z25, Z10
-	VPUNPCKHDQ      Z27, Z25, Z11
+	VPUNPCKLDQ      Z28, Z26, Z10
+	VPUNPCKHDQ      Z28, Z26, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKLDQ      Z8, Z29, Z11
-	VPUNPCKHDQ      Z8, Z29, Z8
+	VPUNPCKLDQ      Z8, Z30, Z11
+	VPUNPCKHDQ      Z8, Z30, Z8
 	VPADDD          Z8, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z10, Z8
 	VPUNPCKLQDQ     Z11, Z10, Z10
 	VPADDD          Z8, Z10, Z10
-	VSHUFI32X4      $0x44, Z16, Z12, Z8
-	VSHUFI32X4      $0x44, Z9, Z18, Z11
-	VSHUFI32X4      $0xee, Z16, Z12, Z12
-	VSHUFI32X4      $0xee, Z9, Z18, Z16
+	VSHUFI32X4      $0x44, Z17, Z12, Z8
+	VSHUFI32X4      $0x44, Z9, Z19, Z11
+	VSHUFI32X4      $0xee, Z17, Z12, Z12
+	VSHUFI32X4      $0xee, Z9, Z19, Z17
 	VSHUFI32X4      $0x88, Z11, Z8, Z9
 	VSHUFI32X4      $0xdd, Z11, Z8, Z8
-	VSHUFI32X4      $0x88, Z16, Z12, Z11
-	VSHUFI32X4      $0xdd, Z16, Z12, Z12
-	VSHUFI32X4      $0x44, Z17, Z15, Z16
-	VSHUFI32X4      $0x44, Z10, Z21, Z18
-	VSHUFI32X4      $0xee, Z17, Z15, Z15
-	VSHUFI32X4      $0xee, Z10, Z21, Z17
-	VSHUFI32X4      $0x88, Z18, Z16, Z10
+	VSHUFI32X4      $0x88, Z17, Z12, Z11
+	VSHUFI32X4      $0xdd, Z17, Z12, Z12
+	VSHUFI32X4      $0x44, Z18, Z16, Z17
+	VSHUFI32X4      $0x44, Z10, Z22, Z19
+	VSHUFI32X4      $0xee, Z18, Z16, Z16
+	VSHUFI32X4      $0xee, Z10, Z22, Z18
+	VSHUFI32X4      $0x88, Z19, Z17, Z10
+	VSHUFI32X4      $0xdd, Z19, Z17, Z17
+	VSHUFI32X4      $0x88, Z18, Z16, Z19
 	VSHUFI32X4      $0xdd, Z18, Z16, Z16
-	VSHUFI32X4      $0x88, Z17, Z15, Z18
-	VSHUFI32X4      $0xdd, Z17, Z15, Z15
-	VMOVDQU32       quarter0<>+0(SB), Z17
-	VPERMI2Q        Z20, Z14, Z17
-	VCVTPH2PS       Y17, Z17
-	VMOVDQU32       quarter0<>+0(SB), Z21
-	VPERMI2Q        Z19, Z13, Z21
-	VCVTPH2PS       Y21, Z21
+	VMOVDQU32       quarter0<>+0(SB), Z18
+	VPERMI2Q        Z21, Z14, Z18
+	VCVTPH2PS       Y18, Z18
+	VMOVDQU32       quarter0<>+0(SB), Z22
+	VPERMI2Q        Z20, Z13, Z22
+	VCVTPH2PS       Y22, Z22
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    192(R10), Z22
-	VMULPS          Z21, Z22, Z22
-	VFMADD231PS     Z22, Z9, Z1
-	VBROADCASTSS    196(R10), Z22
-	VFMADD231PS     Z17, Z22, Z1
+	VBROADCASTSS    192(R10), Z23
+	VMULPS          Z22, Z23, Z23
+	VFMADD231PS     Z23, Z9, Z1
+	VBROADCASTSS    196(R10), Z23
+	VFMADD231PS     Z18, Z23, Z1
 	VCVTDQ2PS       Z10, Z10
 	VBROADCASTSS    192(R11), Z9
-	VMULPS          Z21, Z9, Z9
+	VMULPS          Z22, Z9, Z9
 	VFMADD231PS     Z9, Z10, Z2
 	VBROADCASTSS    196(R11), Z9
-	VFMADD231PS     Z17, Z9, Z2
+	VFMADD231PS     Z18, Z9, Z2
 	VMOVDQU32       quarter1<>+0(SB), Z9
-	VPERMI2Q        Z20, Z14, Z9
+	VPERMI2Q        Z21, Z14, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter1<>+0(SB), Z10
-	VPERMI2Q        Z19, Z13, Z10
+	VPERMI2Q        Z20, Z13, Z10
 	VCVTPH2PS       Y10, Z10
 	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    232(R10), Z17
-	VMULPS          Z10, Z17, Z17
-	VFMADD231PS     Z17, Z8, Z1
-	VBROADCASTSS    236(R10), Z17
-	VFMADD231PS     Z9, Z17, Z1
-	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    232(R10), Z18
+	VMULPS          Z10, Z18, Z18
+	VFMADD231PS     Z18, Z8, Z1
+	VBROADCASTSS    236(R10), Z18
+	VFMADD231PS     Z9, Z18, Z1
+	VCVTDQ2PS       Z17, Z17
 	VBROADCASTSS    232(R11), Z8
 	VMULPS          Z10, Z8, Z8
-	VFMADD231PS     Z8, Z16, Z2
+	VFMADD231PS     Z8, Z17, Z2
 	VBROADCASTSS    236(R11), Z8
 	VFMADD231PS     Z9, Z8, Z2
 	VMOVDQU32       quarter2<>+0(SB), Z8
-	VPERMI2Q        Z20, Z14, Z8
+	VPERMI2Q        Z21, Z14, Z8
 	VCVTPH2PS       Y8, Z8
 	VMOVDQU32       quarter2<>+0(SB), Z9
-	VPERMI2Q        Z19, Z13, Z9
+	VPERMI2Q        Z20, Z13, Z9
 	VCVTPH2PS       Y9, Z9
 	VCVTDQ2PS       Z11, Z11
 	VBROADCASTSS    272(R10), Z10
@@ -26869,17 +26869,17 @@ block:
 	VFMADD231PS     Z10, Z11, Z1
 	VBROADCASTSS    276(R10), Z10
 	VFMADD231PS     Z8, Z10, Z1
-	VCVTDQ2PS       Z18, Z18
+	VCVTDQ2PS       Z19, Z19
 	VBROADCASTSS    272(R11), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z18, Z2
+	VFMADD231PS     Z10, Z19, Z2
 	VBROADCASTSS    276(R11), Z10
 	VFMADD231PS     Z8, Z10, Z2
 	VMOVDQU32       quarter3<>+0(SB), Z8
-	VPERMI2Q        Z20, Z14, Z8
+	VPERMI2Q        Z21, Z14, Z8
 	VCVTPH2PS       Y8, Z8
 	VMOVDQU32       quarter3<>+0(SB), Z9
-	VPERMI2Q        Z19, Z13, Z9
+	VPERMI2Q        Z20, Z13, Z9
 	VCVTPH2PS       Y9, Z9
 	VCVTDQ2PS       Z12, Z12
 	VBROADCASTSS    312(R10), Z10
@@ -26887,10 +26887,10 @@ block:
 	VFMADD231PS     Z10, Z12, Z1
 	VBROADCASTSS    316(R10), Z10
 	VFMADD231PS     Z8, Z10, Z1
-	VCVTDQ2PS       Z15, Z15
+	VCVTDQ2PS       Z16, Z16
 	VBROADCASTSS    312(R11), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z15, Z2
+	VFMADD231PS     Z10, Z16, Z2
 	VBROADCASTSS    316(R11), Z10
 	VFMADD231PS     Z8, Z10, Z2
 	ADDQ            $0x00000140, R10
@@ -26909,7 +26909,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
 TEXT ·avx512DotQuadsQ5_0x1(SB), NOSPLIT, $0-144
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
@@ -26984,7 +26984,7 @@ within:
 	PREFETCHT0      (R9)
 	VMOVDQU32       (BX), Z10
 	VMOVDQA64       Z10, Z11
-	VMOVDQU32       24(BX), Z12
+	VMOVDQU32       56(BX), Y12
 	VPERMT2B        Z12, Z7, Z11
 	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -26993,66 +26993,46 @@ within:
 	VPERMT2B        Z12, Z5, Z11
 	VMOVDQA64       Z10, Z10
 	VPERMT2B        Z12, Z6, Z10
-	VPANDD          Z2, Z11, Z12
+	VPANDD          Z2, Z11, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x01, Z10, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
+	VPSRLW          $0x01, Z10, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z12, Z10
+	VPDPBUSD        Z8, Z14, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      (R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z11
-	VMOVDQA64       Z11, Z12
-	VMOVDQU32       24(BX)(AX*1), Z14
-	VPERMT2B        Z14, Z7, Z12
+	VMOVDQA64       Z11, Z14
+	VMOVDQU32       56(BX)(AX*1), Y12
+	VPERMT2B        Z12, Z7, Z14
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z12, K4, Z13
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        Z14, Z5, Z12
-	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z14, Z6, Z11
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z15
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z12
-	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z8, Z14, Z11
-	VPDPBUSD        Z9, Z12, Z11
-	PREFETCHT0      (R9)(AX*2)
-	VMOVDQU32       (BX)(AX*2), Z12
-	VMOVDQA64       Z12, Z14
-	VMOVDQU32       24(BX)(AX*2), Z15
-	VPERMT2B        Z15, Z7, Z14
-	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z14, K4, Z13
-	VMOVDQA64       Z12, Z14
-	VPERMT2B        Z15, Z5, Z14
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z15, Z6, Z12
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        Z12, Z5, Z14
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z12, Z6, Z11
 	VPANDD          Z2, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z15
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z14
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z8, Z15, Z12
-	VPDPBUSD        Z9, Z14, Z12
-	PREFETCHT0      (R9)(CX*1)
-	VMOVDQU32       (BX)(CX*1), Z14
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z15, Z11
+	VPDPBUSD        Z9, Z14, Z11
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       24(BX)(CX*1), Z16
-	VPERMT2B        Z16, Z7, Z15
-	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU32       56(BX)(AX*2), Y12
+	VPERMT2B        Z12, Z7, Z15
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z15, K4, Z13
 	VMOVDQA64       Z14, Z15
-	VPERMT2B        Z16, Z5, Z15
+	VPERMT2B        Z12, Z5, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z16, Z6, Z14
+	VPERMT2B        Z12, Z6, Z14
 	VPANDD          Z2, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
@@ -27062,19 +27042,39 @@ within:
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z8, Z16, Z14
 	VPDPBUSD        Z9, Z15, Z14
-	VPUNPCKLDQ      Z11, Z10, Z15
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VMOVDQU32       56(BX)(CX*1), Y12
+	VPERMT2B        Z12, Z7, Z16
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z16, K4, Z13
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z12, Z5, Z16
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z12, Z6, Z15
+	VPANDD          Z2, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z8, Z17, Z15
+	VPDPBUSD        Z9, Z16, Z15
+	VPUNPCKLDQ      Z11, Z10, Z16
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z15, Z15
-	VPUNPCKLDQ      Z14, Z12, Z10
-	VPUNPCKHDQ      Z14, Z12, Z11
+	VPADDD          Z10, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z10
+	VPUNPCKHDQ      Z15, Z14, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKHQDQ     Z10, Z15, Z11
-	VPUNPCKLQDQ     Z10, Z15, Z15
-	VPADDD          Z11, Z15, Z15
+	VPUNPCKHQDQ     Z10, Z16, Z11
+	VPUNPCKLQDQ     Z10, Z16, Z16
+	VPADDD          Z11, Z16, Z16
 	PREFETCHT0      (R10)
 	VMOVDQU32       (SI), Z10
 	VMOVDQA64       Z10, Z11
-	VMOVDQU32       24(SI), Z12
+	VMOVDQU32       56(SI), Y12
 	VPERMT2B        Z12, Z7, Z11
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z11, K4, Z13
@@ -27082,88 +27082,88 @@ within:
 	VPERMT2B        Z12, Z5, Z11
 	VMOVDQA64       Z10, Z10
 	VPERMT2B        Z12, Z6, Z10
-	VPANDD          Z2, Z11, Z12
+	VPANDD          Z2, Z11, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x01, Z10, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
+	VPSRLW          $0x01, Z10, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z12, Z10
+	VPDPBUSD        Z8, Z14, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      (R10)(AX*1)
 	VMOVDQU32       (SI)(AX*1), Z11
-	VMOVDQA64       Z11, Z12
-	VMOVDQU32       24(SI)(AX*1), Z14
-	VPERMT2B        Z14, Z7, Z12
+	VMOVDQA64       Z11, Z14
+	VMOVDQU32       56(SI)(AX*1), Y12
+	VPERMT2B        Z12, Z7, Z14
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z12, K4, Z13
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        Z14, Z5, Z12
-	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z14, Z6, Z11
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
-	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z8, Z14, Z11
-	VPDPBUSD        Z9, Z12, Z11
-	PREFETCHT0      (R10)(AX*2)
-	VMOVDQU32       (SI)(AX*2), Z12
-	VMOVDQA64       Z12, Z14
-	VMOVDQU32       24(SI)(AX*2), Z16
-	VPERMT2B        Z16, Z7, Z14
-	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z14, K4, Z13
-	VMOVDQA64       Z12, Z14
-	VPERMT2B        Z16, Z5, Z14
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z16, Z6, Z12
-	VPANDD          Z2, Z14, Z16
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        Z12, Z5, Z14
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z12, Z6, Z11
+	VPANDD          Z2, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z8, Z16, Z12
-	VPDPBUSD        Z9, Z14, Z12
-	PREFETCHT0      (R10)(CX*1)
-	VMOVDQU32       (SI)(CX*1), Z14
-	VMOVDQA64       Z14, Z16
-	VMOVDQU32       24(SI)(CX*1), Z17
-	VPERMT2B        Z17, Z7, Z16
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z16, K4, Z13
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        Z17, Z5, Z16
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z15, Z11
+	VPDPBUSD        Z9, Z14, Z11
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z14
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       56(SI)(AX*2), Y12
+	VPERMT2B        Z12, Z7, Z15
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z15, K4, Z13
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z12, Z5, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z17, Z6, Z14
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPERMT2B        Z12, Z6, Z14
+	VPANDD          Z2, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
 	VPSRLW          $0x01, Z14, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z8, Z17, Z14
-	VPDPBUSD        Z9, Z16, Z14
-	VPUNPCKLDQ      Z11, Z10, Z16
+	VPDPBUSD        Z9, Z15, Z14
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z15
+	VMOVDQA64       Z15, Z17
+	VMOVDQU32       56(SI)(CX*1), Y12
+	VPERMT2B        Z12, Z7, Z17
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z17, K4, Z13
+	VMOVDQA64       Z15, Z17
+	VPERMT2B        Z12, Z5, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z12, Z6, Z15
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z8, Z18, Z15
+	VPDPBUSD        Z9, Z17, Z15
+	VPUNPCKLDQ      Z11, Z10, Z17
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z16, Z16
-	VPUNPCKLDQ      Z14, Z12, Z10
-	VPUNPCKHDQ      Z14, Z12, Z11
+	VPADDD          Z10, Z17, Z17
+	VPUNPCKLDQ      Z15, Z14, Z10
+	VPUNPCKHDQ      Z15, Z14, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKHQDQ     Z10, Z16, Z11
-	VPUNPCKLQDQ     Z10, Z16, Z16
-	VPADDD          Z11, Z16, Z16
+	VPUNPCKHQDQ     Z10, Z17, Z11
+	VPUNPCKLQDQ     Z10, Z17, Z17
+	VPADDD          Z11, Z17, Z17
 	PREFETCHT0      (R11)
 	VMOVDQU32       (DI), Z10
 	VMOVDQA64       Z10, Z11
-	VMOVDQU32       24(DI), Z12
+	VMOVDQU32       56(DI), Y12
 	VPERMT2B        Z12, Z7, Z11
 	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -27172,88 +27172,88 @@ within:
 	VPERMT2B        Z12, Z5, Z11
 	VMOVDQA64       Z10, Z10
 	VPERMT2B        Z12, Z6, Z10
-	VPANDD          Z2, Z11, Z12
+	VPANDD          Z2, Z11, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x01, Z10, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
+	VPSRLW          $0x01, Z10, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z12, Z10
+	VPDPBUSD        Z8, Z15, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      (R11)(AX*1)
 	VMOVDQU32       (DI)(AX*1), Z11
-	VMOVDQA64       Z11, Z12
-	VMOVDQU32       24(DI)(AX*1), Z17
-	VPERMT2B        Z17, Z7, Z12
+	VMOVDQA64       Z11, Z15
+	VMOVDQU32       56(DI)(AX*1), Y12
+	VPERMT2B        Z12, Z7, Z15
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z12, K4, Z14
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        Z17, Z5, Z12
+	VMOVDQU8        Z15, K4, Z14
+	VMOVDQA64       Z11, Z15
+	VPERMT2B        Z12, Z5, Z15
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z17, Z6, Z11
-	VPANDD          Z2, Z12, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VPERMT2B        Z12, Z6, Z11
+	VPANDD          Z2, Z15, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z12
+	VPSRLW          $0x01, Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z15
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z8, Z17, Z11
-	VPDPBUSD        Z9, Z12, Z11
+	VPDPBUSD        Z8, Z18, Z11
+	VPDPBUSD        Z9, Z15, Z11
 	PREFETCHT0      (R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z12
-	VMOVDQA64       Z12, Z17
-	VMOVDQU32       24(DI)(AX*2), Z18
-	VPERMT2B        Z18, Z7, Z17
+	VMOVDQU32       (DI)(AX*2), Z15
+	VMOVDQA64       Z15, Z18
+	VMOVDQU32       56(DI)(AX*2), Y12
+	VPERMT2B        Z12, Z7, Z18
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z17, K4, Z14
-	VMOVDQA64       Z12, Z17
-	VPERMT2B        Z18, Z5, Z17
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z18, Z6, Z12
-	VPANDD          Z2, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z8, Z18, Z12
-	VPDPBUSD        Z9, Z17, Z12
-	PREFETCHT0      (R11)(CX*1)
-	VMOVDQU32       (DI)(CX*1), Z17
-	VMOVDQA64       Z17, Z18
-	VMOVDQU32       24(DI)(CX*1), Z19
-	VPERMT2B        Z19, Z7, Z18
-	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z18, K4, Z14
-	VMOVDQA64       Z17, Z18
-	VPERMT2B        Z19, Z5, Z18
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z19, Z6, Z17
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z12, Z5, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z12, Z6, Z15
 	VPANDD          Z2, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x01, Z17, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z8, Z19, Z17
-	VPDPBUSD        Z9, Z18, Z17
-	VPUNPCKLDQ      Z11, Z10, Z18
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z8, Z19, Z15
+	VPDPBUSD        Z9, Z18, Z15
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VMOVDQU32       56(DI)(CX*1), Y12
+	VPERMT2B        Z12, Z7, Z19
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z19, K4, Z14
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        Z12, Z5, Z19
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z12, Z6, Z18
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z18, Z4, Z18
+	VPSRLW          $0x01, Z18, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z8, Z20, Z18
+	VPDPBUSD        Z9, Z19, Z18
+	VPUNPCKLDQ      Z11, Z10, Z19
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z18, Z18
-	VPUNPCKLDQ      Z17, Z12, Z10
-	VPUNPCKHDQ      Z17, Z12, Z11
+	VPADDD          Z10, Z19, Z19
+	VPUNPCKLDQ      Z18, Z15, Z10
+	VPUNPCKHDQ      Z18, Z15, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKHQDQ     Z10, Z18, Z11
-	VPUNPCKLQDQ     Z10, Z18, Z18
-	VPADDD          Z11, Z18, Z18
+	VPUNPCKHQDQ     Z10, Z19, Z11
+	VPUNPCKLQDQ     Z10, Z19, Z19
+	VPADDD          Z11, Z19, Z19
 	PREFETCHT0      (R12)
 	VMOVDQU32       (R8), Z10
 	VMOVDQA64       Z10, Z11
-	VMOVDQU32       24(R8), Z12
+	VMOVDQU32       56(R8), Y12
 	VPERMT2B        Z12, Z7, Z11
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z11, K4, Z14
@@ -27261,108 +27261,108 @@ within:
 	VPERMT2B        Z12, Z5, Z11
 	VMOVDQA64       Z10, Z10
 	VPERMT2B        Z12, Z6, Z10
-	VPANDD          Z2, Z11, Z12
+	VPANDD          Z2, Z11, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x01, Z10, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
+	VPSRLW          $0x01, Z10, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z12, Z10
+	VPDPBUSD        Z8, Z15, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      (R12)(AX*1)
 	VMOVDQU32       (R8)(AX*1), Z11
-	VMOVDQA64       Z11, Z12
-	VMOVDQU32       24(R8)(AX*1), Z17
-	VPERMT2B        Z17, Z7, Z12
+	VMOVDQA64       Z11, Z15
+	VMOVDQU32       56(R8)(AX*1), Y12
+	VPERMT2B        Z12, Z7, Z15
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z12, K4, Z14
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        Z17, Z5, Z12
+	VMOVDQU8        Z15, K4, Z14
+	VMOVDQA64       Z11, Z15
+	VPERMT2B        Z12, Z5, Z15
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z17, Z6, Z11
-	VPANDD          Z2, Z12, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VPERMT2B        Z12, Z6, Z11
+	VPANDD          Z2, Z15, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z12
+	VPSRLW          $0x01, Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z15
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z8, Z17, Z11
-	VPDPBUSD        Z9, Z12, Z11
+	VPDPBUSD        Z8, Z18, Z11
+	VPDPBUSD        Z9, Z15, Z11
 	PREFETCHT0      (R12)(AX*2)
-	VMOVDQU32       (R8)(AX*2), Z12
-	VMOVDQA64       Z12, Z17
-	VMOVDQU32       24(R8)(AX*2), Z19
-	VPERMT2B        Z19, Z7, Z17
+	VMOVDQU32       (R8)(AX*2), Z15
+	VMOVDQA64       Z15, Z18
+	VMOVDQU32       56(R8)(AX*2), Y12
+	VPERMT2B        Z12, Z7, Z18
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z17, K4, Z14
-	VMOVDQA64       Z12, Z17
-	VPERMT2B        Z19, Z5, Z17
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z19, Z6, Z12
-	VPANDD          Z2, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z8, Z19, Z12
-	VPDPBUSD        Z9, Z17, Z12
+	VMOVDQU8        Z18, K4, Z14
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z12, Z5, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z12, Z6, Z15
+	VPANDD          Z2, Z18, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z18
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z8, Z20, Z15
+	VPDPBUSD        Z9, Z18, Z15
 	PREFETCHT0      (R12)(CX*1)
-	VMOVDQU32       (R8)(CX*1), Z17
-	VMOVDQA64       Z17, Z19
-	VMOVDQU32       24(R8)(CX*1), Z20
-	VPERMT2B        Z20, Z7, Z19
+	VMOVDQU32       (R8)(CX*1), Z18
+	VMOVDQA64       Z18, Z20
+	VMOVDQU32       56(R8)(CX*1), Y12
+	VPERMT2B        Z12, Z7, Z20
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z19, K4, Z14
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        Z20, Z5, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z20, Z6, Z17
-	VPANDD          Z2, Z19, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x01, Z17, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z8, Z20, Z17
-	VPDPBUSD        Z9, Z19, Z17
+	VMOVDQU8        Z20, K4, Z14
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        Z12, Z5, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z12, Z6, Z18
+	VPANDD          Z2, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z18, Z4, Z18
+	VPSRLW          $0x01, Z18, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z8, Z21, Z18
+	VPDPBUSD        Z9, Z20, Z18
 	VPUNPCKLDQ      Z11, Z10, Z8
 	VPUNPCKHDQ      Z11, Z10, Z9
 	VPADDD          Z9, Z8, Z8
-	VPUNPCKLDQ      Z17, Z12, Z9
-	VPUNPCKHDQ      Z17, Z12, Z10
+	VPUNPCKLDQ      Z18, Z15, Z9
+	VPUNPCKHDQ      Z18, Z15, Z10
 	VPADDD          Z10, Z9, Z9
 	VPUNPCKHQDQ     Z9, Z8, Z10
 	VPUNPCKLQDQ     Z9, Z8, Z8
 	VPADDD          Z10, Z8, Z8
-	VSHUFI32X4      $0x44, Z16, Z15, Z9
-	VSHUFI32X4      $0x44, Z8, Z18, Z10
-	VSHUFI32X4      $0xee, Z16, Z15, Z11
-	VSHUFI32X4      $0xee, Z8, Z18, Z12
+	VSHUFI32X4      $0x44, Z17, Z16, Z9
+	VSHUFI32X4      $0x44, Z8, Z19, Z10
+	VSHUFI32X4      $0xee, Z17, Z16, Z11
+	VSHUFI32X4      $0xee, Z8, Z19, Z15
 	VSHUFI32X4      $0x88, Z10, Z9, Z8
 	VSHUFI32X4      $0xdd, Z10, Z9, Z9
-	VSHUFI32X4      $0x88, Z12, Z11, Z10
-	VSHUFI32X4      $0xdd, Z12, Z11, Z11
-	VMOVDQU32       quarter0<>+0(SB), Z12
-	VPERMI2Q        Z14, Z13, Z12
-	VCVTPH2PS       Y12, Z12
+	VSHUFI32X4      $0x88, Z15, Z11, Z10
+	VSHUFI32X4      $0xdd, Z15, Z11, Z11
+	VMOVDQU32       quarter0<>+0(SB), Z15
+	VPERMI2Q        Z14, Z13, Z15
+	VCVTPH2PS       Y15, Z15
 	VPADDD.BCST     36(R13), Z8, Z8
 	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    32(R13), Z15
-	VMULPS          Z12, Z15, Z15
-	VFMADD231PS     Z15, Z8, Z1
+	VBROADCASTSS    32(R13), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z8, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z8
 	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     76(R13), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    72(R13), Z12
-	VMULPS          Z8, Z12, Z12
-	VFMADD231PS     Z12, Z9, Z1
+	VBROADCASTSS    72(R13), Z15
+	VMULPS          Z8, Z15, Z15
+	VFMADD231PS     Z15, Z9, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z8
 	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
@@ -27391,7 +27391,7 @@ within:
 	PREFETCHT0      128(R9)
 	VMOVDQU32       88(BX), Z10
 	VMOVDQA64       Z10, Z11
-	VMOVDQU32       112(BX), Z12
+	VMOVDQU32       144(BX), Y12
 	VPERMT2B        Z12, Z7, Z11
 	VMOVDQA64       Z0, Z13
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -27400,69 +27400,48 @@ within:
 	VPERMT2B        Z12, Z5, Z11
 	VMOVDQA64       Z10, Z10
 	VPERMT2B        Z12, Z6, Z10
-	VPANDD          Z2, Z11, Z12
+	VPANDD          Z2, Z11, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x01, Z10, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
+	VPSRLW          $0x01, Z10, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z12, Z10
+	VPDPBUSD        Z8, Z14, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      64(R9)(AX*1)
 	PREFETCHT0      128(R9)(AX*1)
 	VMOVDQU32       88(BX)(AX*1), Z11
-	VMOVDQA64       Z11, Z12
-	VMOVDQU32       112(BX)(AX*1), Z14
-	VPERMT2B        Z14, Z7, Z12
+	VMOVDQA64       Z11, Z14
+	VMOVDQU32       144(BX)(AX*1), Y12
+	VPERMT2B        Z12, Z7, Z14
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z12, K4, Z13
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        Z14, Z5, Z12
-	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z14, Z6, Z11
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z15
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z12
-	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z8, Z14, Z11
-	VPDPBUSD        Z9, Z12, Z11
-	PREFETCHT0      64(R9)(AX*2)
-	PREFETCHT0      128(R9)(AX*2)
-	VMOVDQU32       88(BX)(AX*2), Z12
-	VMOVDQA64       Z12, Z14
-	VMOVDQU32       112(BX)(AX*2), Z15
-	VPERMT2B        Z15, Z7, Z14
-	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z14, K4, Z13
-	VMOVDQA64       Z12, Z14
-	VPERMT2B        Z15, Z5, Z14
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z15, Z6, Z12
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        Z12, Z5, Z14
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z12, Z6, Z11
 	VPANDD          Z2, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z15
+	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
+	VPSRLW          $0x01, Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z14
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z8, Z15, Z12
-	VPDPBUSD        Z9, Z14, Z12
-	PREFETCHT0      64(R9)(CX*1)
-	PREFETCHT0      128(R9)(CX*1)
-	VMOVDQU32       88(BX)(CX*1), Z14
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z8, Z15, Z11
+	VPDPBUSD        Z9, Z14, Z11
+	PREFETCHT0      64(R9)(AX*2)
+	PREFETCHT0      128(R9)(AX*2)
+	VMOVDQU32       88(BX)(AX*2), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       112(BX)(CX*1), Z16
-	VPERMT2B        Z16, Z7, Z15
-	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU32       144(BX)(AX*2), Y12
+	VPERMT2B        Z12, Z7, Z15
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z15, K4, Z13
 	VMOVDQA64       Z14, Z15
-	VPERMT2B        Z16, Z5, Z15
+	VPERMT2B        Z12, Z5, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z16, Z6, Z14
+	VPERMT2B        Z12, Z6, Z14
 	VPANDD          Z2, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
@@ -27472,20 +27451,41 @@ within:
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z8, Z16, Z14
 	VPDPBUSD        Z9, Z15, Z14
-	VPUNPCKLDQ      Z11, Z10, Z15
+	PREFETCHT0      64(R9)(CX*1)
+	PREFETCHT0      128(R9)(CX*1)
+	VMOVDQU32       88(BX)(CX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VMOVDQU32       144(BX)(CX*1), Y12
+	VPERMT2B        Z12, Z7, Z16
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z16, K4, Z13
+	VMOVDQA64       Z15, Z16
+	VPERMT2B        Z12, Z5, Z16
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z12, Z6, Z15
+	VPANDD          Z2, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z8, Z17, Z15
+	VPDPBUSD        Z9, Z16, Z15
+	VPUNPCKLDQ      Z11, Z10, Z16
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z15, Z15
-	VPUNPCKLDQ      Z14, Z12, Z10
-	VPUNPCKHDQ      Z14, Z12, Z11
+	VPADDD          Z10, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z10
+	VPUNPCKHDQ      Z15, Z14, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKHQDQ     Z10, Z15, Z11
-	VPUNPCKLQDQ     Z10, Z15, Z15
-	VPADDD          Z11, Z15, Z15
+	VPUNPCKHQDQ     Z10, Z16, Z11
+	VPUNPCKLQDQ     Z10, Z16, Z16
+	VPADDD          Z11, Z16, Z16
 	PREFETCHT0      64(R10)
 	PREFETCHT0      128(R10)
 	VMOVDQU32       88(SI), Z10
 	VMOVDQA64       Z10, Z11
-	VMOVDQU32       112(SI), Z12
+	VMOVDQU32       144(SI), Y12
 	VPERMT2B        Z12, Z7, Z11
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z11, K4, Z13
@@ -27493,92 +27493,92 @@ within:
 	VPERMT2B        Z12, Z5, Z11
 	VMOVDQA64       Z10, Z10
 	VPERMT2B        Z12, Z6, Z10
-	VPANDD          Z2, Z11, Z12
+	VPANDD          Z2, Z11, Z14
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x01, Z10, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z11
+	VPSRLW          $0x01, Z10, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z14
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z12, Z10
+	VPDPBUSD        Z8, Z14, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      64(R10)(AX*1)
 	PREFETCHT0      128(R10)(AX*1)
 	VMOVDQU32       88(SI)(AX*1), Z11
-	VMOVDQA64       Z11, Z12
-	VMOVDQU32       112(SI)(AX*1), Z14
-	VPERMT2B        Z14, Z7, Z12
+	VMOVDQA64       Z11, Z14
+	VMOVDQU32       144(SI)(AX*1), Y12
+	VPERMT2B        Z12, Z7, Z14
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z12, K4, Z13
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        Z14, Z5, Z12
+	VMOVDQU8        Z14, K4, Z13
+	VMOVDQA64       Z11, Z14
+	VPERMT2B        Z12, Z5, Z14
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z14, Z6, Z11
-	VPANDD          Z2, Z12, Z14
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VPERMT2B        Z12, Z6, Z11
+	VPANDD          Z2, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z14
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VPSRLW          $0x01, Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z8, Z14, Z11
-	VPDPBUSD        Z9, Z12, Z11
+	VPDPBUSD        Z8, Z15, Z11
+	VPDPBUSD        Z9, Z14, Z11
 	PREFETCHT0      64(R10)(AX*2)
 	PREFETCHT0      128(R10)(AX*2)
-	VMOVDQU32       88(SI)(AX*2), Z12
-	VMOVDQA64       Z12, Z14
-	VMOVDQU32       112(SI)(AX*2), Z16
-	VPERMT2B        Z16, Z7, Z14
+	VMOVDQU32       88(SI)(AX*2), Z14
+	VMOVDQA64       Z14, Z15
+	VMOVDQU32       144(SI)(AX*2), Y12
+	VPERMT2B        Z12, Z7, Z15
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z14, K4, Z13
-	VMOVDQA64       Z12, Z14
-	VPERMT2B        Z16, Z5, Z14
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z16, Z6, Z12
-	VPANDD          Z2, Z14, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z8, Z16, Z12
-	VPDPBUSD        Z9, Z14, Z12
-	PREFETCHT0      64(R10)(CX*1)
-	PREFETCHT0      128(R10)(CX*1)
-	VMOVDQU32       88(SI)(CX*1), Z14
-	VMOVDQA64       Z14, Z16
-	VMOVDQU32       112(SI)(CX*1), Z17
-	VPERMT2B        Z17, Z7, Z16
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z16, K4, Z13
-	VMOVDQA64       Z14, Z16
-	VPERMT2B        Z17, Z5, Z16
+	VMOVDQU8        Z15, K4, Z13
+	VMOVDQA64       Z14, Z15
+	VPERMT2B        Z12, Z5, Z15
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z17, Z6, Z14
-	VPANDD          Z2, Z16, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
+	VPERMT2B        Z12, Z6, Z14
+	VPANDD          Z2, Z15, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
 	VPSRLW          $0x01, Z14, Z18
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z8, Z17, Z14
-	VPDPBUSD        Z9, Z16, Z14
-	VPUNPCKLDQ      Z11, Z10, Z16
+	VPDPBUSD        Z9, Z15, Z14
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       88(SI)(CX*1), Z15
+	VMOVDQA64       Z15, Z17
+	VMOVDQU32       144(SI)(CX*1), Y12
+	VPERMT2B        Z12, Z7, Z17
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z17, K4, Z13
+	VMOVDQA64       Z15, Z17
+	VPERMT2B        Z12, Z5, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z12, Z6, Z15
+	VPANDD          Z2, Z17, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z8, Z18, Z15
+	VPDPBUSD        Z9, Z17, Z15
+	VPUNPCKLDQ      Z11, Z10, Z17
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z16, Z16
-	VPUNPCKLDQ      Z14, Z12, Z10
-	VPUNPCKHDQ      Z14, Z12, Z11
+	VPADDD          Z10, Z17, Z17
+	VPUNPCKLDQ      Z15, Z14, Z10
+	VPUNPCKHDQ      Z15, Z14, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKHQDQ     Z10, Z16, Z11
-	VPUNPCKLQDQ     Z10, Z16, Z16
-	VPADDD          Z11, Z16, Z16
+	VPUNPCKHQDQ     Z10, Z17, Z11
+	VPUNPCKLQDQ     Z10, Z17, Z17
+	VPADDD          Z11, Z17, Z17
 	PREFETCHT0      64(R11)
 	PREFETCHT0      128(R11)
 	VMOVDQU32       88(DI), Z10
 	VMOVDQA64       Z10, Z11
-	VMOVDQU32       112(DI), Z12
+	VMOVDQU32       144(DI), Y12
 	VPERMT2B        Z12, Z7, Z11
 	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -27587,92 +27587,92 @@ within:
 	VPERMT2B        Z12, Z5, Z11
 	VMOVDQA64       Z10, Z10
 	VPERMT2B        Z12, Z6, Z10
-	VPANDD          Z2, Z11, Z12
+	VPANDD          Z2, Z11, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x01, Z10, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
+	VPSRLW          $0x01, Z10, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z12, Z10
+	VPDPBUSD        Z8, Z15, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      64(R11)(AX*1)
 	PREFETCHT0      128(R11)(AX*1)
 	VMOVDQU32       88(DI)(AX*1), Z11
-	VMOVDQA64       Z11, Z12
-	VMOVDQU32       112(DI)(AX*1), Z17
-	VPERMT2B        Z17, Z7, Z12
+	VMOVDQA64       Z11, Z15
+	VMOVDQU32       144(DI)(AX*1), Y12
+	VPERMT2B        Z12, Z7, Z15
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z12, K4, Z14
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        Z17, Z5, Z12
+	VMOVDQU8        Z15, K4, Z14
+	VMOVDQA64       Z11, Z15
+	VPERMT2B        Z12, Z5, Z15
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z17, Z6, Z11
-	VPANDD          Z2, Z12, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VPERMT2B        Z12, Z6, Z11
+	VPANDD          Z2, Z15, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z12
+	VPSRLW          $0x01, Z11, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z15
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z8, Z17, Z11
-	VPDPBUSD        Z9, Z12, Z11
+	VPDPBUSD        Z8, Z18, Z11
+	VPDPBUSD        Z9, Z15, Z11
 	PREFETCHT0      64(R11)(AX*2)
 	PREFETCHT0      128(R11)(AX*2)
-	VMOVDQU32       88(DI)(AX*2), Z12
-	VMOVDQA64       Z12, Z17
-	VMOVDQU32       112(DI)(AX*2), Z18
-	VPERMT2B        Z18, Z7, Z17
+	VMOVDQU32       88(DI)(AX*2), Z15
+	VMOVDQA64       Z15, Z18
+	VMOVDQU32       144(DI)(AX*2), Y12
+	VPERMT2B        Z12, Z7, Z18
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z17, K4, Z14
-	VMOVDQA64       Z12, Z17
-	VPERMT2B        Z18, Z5, Z17
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z18, Z6, Z12
-	VPANDD          Z2, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z8, Z18, Z12
-	VPDPBUSD        Z9, Z17, Z12
-	PREFETCHT0      64(R11)(CX*1)
-	PREFETCHT0      128(R11)(CX*1)
-	VMOVDQU32       88(DI)(CX*1), Z17
-	VMOVDQA64       Z17, Z18
-	VMOVDQU32       112(DI)(CX*1), Z19
-	VPERMT2B        Z19, Z7, Z18
-	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z18, K4, Z14
-	VMOVDQA64       Z17, Z18
-	VPERMT2B        Z19, Z5, Z18
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z19, Z6, Z17
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z12, Z5, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z12, Z6, Z15
 	VPANDD          Z2, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x01, Z17, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z19
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z8, Z19, Z17
-	VPDPBUSD        Z9, Z18, Z17
-	VPUNPCKLDQ      Z11, Z10, Z18
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z8, Z19, Z15
+	VPDPBUSD        Z9, Z18, Z15
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       88(DI)(CX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VMOVDQU32       144(DI)(CX*1), Y12
+	VPERMT2B        Z12, Z7, Z19
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z19, K4, Z14
+	VMOVDQA64       Z18, Z19
+	VPERMT2B        Z12, Z5, Z19
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z12, Z6, Z18
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z18, Z4, Z18
+	VPSRLW          $0x01, Z18, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z8, Z20, Z18
+	VPDPBUSD        Z9, Z19, Z18
+	VPUNPCKLDQ      Z11, Z10, Z19
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z18, Z18
-	VPUNPCKLDQ      Z17, Z12, Z10
-	VPUNPCKHDQ      Z17, Z12, Z11
+	VPADDD          Z10, Z19, Z19
+	VPUNPCKLDQ      Z18, Z15, Z10
+	VPUNPCKHDQ      Z18, Z15, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKHQDQ     Z10, Z18, Z11
-	VPUNPCKLQDQ     Z10, Z18, Z18
-	VPADDD          Z11, Z18, Z18
+	VPUNPCKHQDQ     Z10, Z19, Z11
+	VPUNPCKLQDQ     Z10, Z19, Z19
+	VPADDD          Z11, Z19, Z19
 	PREFETCHT0      64(R12)
 	PREFETCHT0      128(R12)
 	VMOVDQU32       88(R8), Z10
 	VMOVDQA64       Z10, Z11
-	VMOVDQU32       112(R8), Z12
+	VMOVDQU32       144(R8), Y12
 	VPERMT2B        Z12, Z7, Z11
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z11, K4, Z14
@@ -27680,111 +27680,111 @@ within:
 	VPERMT2B        Z12, Z5, Z11
 	VMOVDQA64       Z10, Z10
 	VPERMT2B        Z12, Z6, Z10
-	VPANDD          Z2, Z11, Z12
+	VPANDD          Z2, Z11, Z15
 	VGF2P8AFFINEQB  $0x00, Z3, Z11, Z11
 	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x01, Z10, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z12
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z11
+	VPSRLW          $0x01, Z10, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z10, Z15
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z11
 	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z8, Z12, Z10
+	VPDPBUSD        Z8, Z15, Z10
 	VPDPBUSD        Z9, Z11, Z10
 	PREFETCHT0      64(R12)(AX*1)
 	PREFETCHT0      128(R12)(AX*1)
 	VMOVDQU32       88(R8)(AX*1), Z11
-	VMOVDQA64       Z11, Z12
-	VMOVDQU32       112(R8)(AX*1), Z17
-	VPERMT2B        Z17, Z7, Z12
+	VMOVDQA64       Z11, Z15
+	VMOVDQU32       144(R8)(AX*1), Y12
+	VPERMT2B        Z12, Z7, Z15
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z12, K4, Z14
-	VMOVDQA64       Z11, Z12
-	VPERMT2B        Z17, Z5, Z12
+	VMOVDQU8        Z15, K4, Z14
+	VMOVDQA64       Z11, Z15
+	VPERMT2B        Z12, Z5, Z15
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z17, Z6, Z11
-	VPANDD          Z2, Z12, Z17
-	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
+	VPERMT2B        Z12, Z6, Z11
+	VPANDD          Z2, Z15, Z18
+	VGF2P8AFFINEQB  $0x00, Z3, Z15, Z15
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z12
+	VPSRLW          $0x01, Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z15
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z8, Z17, Z11
-	VPDPBUSD        Z9, Z12, Z11
+	VPDPBUSD        Z8, Z18, Z11
+	VPDPBUSD        Z9, Z15, Z11
 	PREFETCHT0      64(R12)(AX*2)
 	PREFETCHT0      128(R12)(AX*2)
-	VMOVDQU32       88(R8)(AX*2), Z12
-	VMOVDQA64       Z12, Z17
-	VMOVDQU32       112(R8)(AX*2), Z19
-	VPERMT2B        Z19, Z7, Z17
+	VMOVDQU32       88(R8)(AX*2), Z15
+	VMOVDQA64       Z15, Z18
+	VMOVDQU32       144(R8)(AX*2), Y12
+	VPERMT2B        Z12, Z7, Z18
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z17, K4, Z14
-	VMOVDQA64       Z12, Z17
-	VPERMT2B        Z19, Z5, Z17
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z19, Z6, Z12
-	VPANDD          Z2, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z8, Z19, Z12
-	VPDPBUSD        Z9, Z17, Z12
+	VMOVDQU8        Z18, K4, Z14
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z12, Z5, Z18
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z12, Z6, Z15
+	VPANDD          Z2, Z18, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z15, Z4, Z15
+	VPSRLW          $0x01, Z15, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z18
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z8, Z20, Z15
+	VPDPBUSD        Z9, Z18, Z15
 	PREFETCHT0      64(R12)(CX*1)
 	PREFETCHT0      128(R12)(CX*1)
-	VMOVDQU32       88(R8)(CX*1), Z17
-	VMOVDQA64       Z17, Z19
-	VMOVDQU32       112(R8)(CX*1), Z20
-	VPERMT2B        Z20, Z7, Z19
+	VMOVDQU32       88(R8)(CX*1), Z18
+	VMOVDQA64       Z18, Z20
+	VMOVDQU32       144(R8)(CX*1), Y12
+	VPERMT2B        Z12, Z7, Z20
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z19, K4, Z14
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        Z20, Z5, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z20, Z6, Z17
-	VPANDD          Z2, Z19, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x01, Z17, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z8, Z20, Z17
-	VPDPBUSD        Z9, Z19, Z17
+	VMOVDQU8        Z20, K4, Z14
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        Z12, Z5, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z12, Z6, Z18
+	VPANDD          Z2, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z18, Z4, Z18
+	VPSRLW          $0x01, Z18, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z8, Z21, Z18
+	VPDPBUSD        Z9, Z20, Z18
 	VPUNPCKLDQ      Z11, Z10, Z8
 	VPUNPCKHDQ      Z11, Z10, Z9
 	VPADDD          Z9, Z8, Z8
-	VPUNPCKLDQ      Z17, Z12, Z9
-	VPUNPCKHDQ      Z17, Z12, Z10
+	VPUNPCKLDQ      Z18, Z15, Z9
+	VPUNPCKHDQ      Z18, Z15, Z10
 	VPADDD          Z10, Z9, Z9
 	VPUNPCKHQDQ     Z9, Z8, Z10
 	VPUNPCKLQDQ     Z9, Z8, Z8
 	VPADDD          Z10, Z8, Z8
-	VSHUFI32X4      $0x44, Z16, Z15, Z9
-	VSHUFI32X4      $0x44, Z8, Z18, Z10
-	VSHUFI32X4      $0xee, Z16, Z15, Z11
-	VSHUFI32X4      $0xee, Z8, Z18, Z12
+	VSHUFI32X4      $0x44, Z17, Z16, Z9
+	VSHUFI32X4      $0x44, Z8, Z19, Z10
+	VSHUFI32X4      $0xee, Z17, Z16, Z11
+	VSHUFI32X4      $0xee, Z8, Z19, Z15
 	VSHUFI32X4      $0x88, Z10, Z9, Z8
 	VSHUFI32X4      $0xdd, Z10, Z9, Z9
-	VSHUFI32X4      $0x88, Z12, Z11, Z10
-	VSHUFI32X4      $0xdd, Z12, Z11, Z11
-	VMOVDQU32       quarter0<>+0(SB), Z12
-	VPERMI2Q        Z14, Z13, Z12
-	VCVTPH2PS       Y12, Z12
+	VSHUFI32X4      $0x88, Z15, Z11, Z10
+	VSHUFI32X4      $0xdd, Z15, Z11, Z11
+	VMOVDQU32       quarter0<>+0(SB), Z15
+	VPERMI2Q        Z14, Z13, Z15
+	VCVTPH2PS       Y15, Z15
 	VPADDD.BCST     196(R13), Z8, Z8
 	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    192(R13), Z15
-	VMULPS          Z12, Z15, Z15
-	VFMADD231PS     Z15, Z8, Z1
+	VBROADCASTSS    192(R13), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z8, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z8
 	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
 	VPADDD.BCST     236(R13), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    232(R13), Z12
-	VMULPS          Z8, Z12, Z12
-	VFMADD231PS     Z12, Z9, Z1
+	VBROADCASTSS    232(R13), Z15
+	VMULPS          Z8, Z15, Z15
+	VFMADD231PS     Z15, Z9, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z8
 	VPERMI2Q        Z14, Z13, Z8
 	VCVTPH2PS       Y8, Z8
@@ -27873,24 +27873,24 @@ DATA codes22_6_0<>+42(SB)/1, $0x3c
 DATA codes22_6_0<>+43(SB)/1, $0x3d
 DATA codes22_6_0<>+44(SB)/1, $0x3e
 DATA codes22_6_0<>+45(SB)/1, $0x3f
-DATA codes22_6_0<>+46(SB)/1, $0x68
-DATA codes22_6_0<>+47(SB)/1, $0x69
-DATA codes22_6_0<>+48(SB)/1, $0x70
-DATA codes22_6_0<>+49(SB)/1, $0x71
-DATA codes22_6_0<>+50(SB)/1, $0x72
-DATA codes22_6_0<>+51(SB)/1, $0x73
-DATA codes22_6_0<>+52(SB)/1, $0x74
-DATA codes22_6_0<>+53(SB)/1, $0x75
-DATA codes22_6_0<>+54(SB)/1, $0x76
-DATA codes22_6_0<>+55(SB)/1, $0x77
-DATA codes22_6_0<>+56(SB)/1, $0x78
-DATA codes22_6_0<>+57(SB)/1, $0x79
-DATA codes22_6_0<>+58(SB)/1, $0x7a
-DATA codes22_6_0<>+59(SB)/1, $0x7b
-DATA codes22_6_0<>+60(SB)/1, $0x7c
-DATA codes22_6_0<>+61(SB)/1, $0x7d
-DATA codes22_6_0<>+62(SB)/1, $0x7e
-DATA codes22_6_0<>+63(SB)/1, $0x7f
+DATA codes22_6_0<>+46(SB)/1, $0x48
+DATA codes22_6_0<>+47(SB)/1, $0x49
+DATA codes22_6_0<>+48(SB)/1, $0x50
+DATA codes22_6_0<>+49(SB)/1, $0x51
+DATA codes22_6_0<>+50(SB)/1, $0x52
+DATA codes22_6_0<>+51(SB)/1, $0x53
+DATA codes22_6_0<>+52(SB)/1, $0x54
+DATA codes22_6_0<>+53(SB)/1, $0x55
+DATA codes22_6_0<>+54(SB)/1, $0x56
+DATA codes22_6_0<>+55(SB)/1, $0x57
+DATA codes22_6_0<>+56(SB)/1, $0x58
+DATA codes22_6_0<>+57(SB)/1, $0x59
+DATA codes22_6_0<>+58(SB)/1, $0x5a
+DATA codes22_6_0<>+59(SB)/1, $0x5b
+DATA codes22_6_0<>+60(SB)/1, $0x5c
+DATA codes22_6_0<>+61(SB)/1, $0x5d
+DATA codes22_6_0<>+62(SB)/1, $0x5e
+DATA codes22_6_0<>+63(SB)/1, $0x5f
 GLOBL codes22_6_0<>(SB), RODATA|NOPTR, $64
 
 DATA codes22_6_1<>+0(SB)/1, $0x02
@@ -27941,22 +27941,22 @@ DATA codes22_6_1<>+44(SB)/1, $0x2f
 DATA codes22_6_1<>+45(SB)/1, $0x2f
 DATA codes22_6_1<>+46(SB)/1, $0x2f
 DATA codes22_6_1<>+47(SB)/1, $0x2f
-DATA codes22_6_1<>+48(SB)/1, $0x6c
-DATA codes22_6_1<>+49(SB)/1, $0x6c
-DATA codes22_6_1<>+50(SB)/1, $0x6e
-DATA codes22_6_1<>+51(SB)/1, $0x6c
-DATA codes22_6_1<>+52(SB)/1, $0x6c
-DATA codes22_6_1<>+53(SB)/1, $0x6c
-DATA codes22_6_1<>+54(SB)/1, $0x6c
-DATA codes22_6_1<>+55(SB)/1, $0x6c
-DATA codes22_6_1<>+56(SB)/1, $0x6d
-DATA codes22_6_1<>+57(SB)/1, $0x6d
-DATA codes22_6_1<>+58(SB)/1, $0x6f
-DATA codes22_6_1<>+59(SB)/1, $0x6d
-DATA codes22_6_1<>+60(SB)/1, $0x6d
-DATA codes22_6_1<>+61(SB)/1, $0x6d
-DATA codes22_6_1<>+62(SB)/1, $0x6d
-DATA codes22_6_1<>+63(SB)/1, $0x6d
+DATA codes22_6_1<>+48(SB)/1, $0x4c
+DATA codes22_6_1<>+49(SB)/1, $0x4c
+DATA codes22_6_1<>+50(SB)/1, $0x4e
+DATA codes22_6_1<>+51(SB)/1, $0x4c
+DATA codes22_6_1<>+52(SB)/1, $0x4c
+DATA codes22_6_1<>+53(SB)/1, $0x4c
+DATA codes22_6_1<>+54(SB)/1, $0x4c
+DATA codes22_6_1<>+55(SB)/1, $0x4c
+DATA codes22_6_1<>+56(SB)/1, $0x4d
+DATA codes22_6_1<>+57(SB)/1, $0x4d
+DATA codes22_6_1<>+58(SB)/1, $0x4f
+DATA codes22_6_1<>+59(SB)/1, $0x4d
+DATA codes22_6_1<>+60(SB)/1, $0x4d
+DATA codes22_6_1<>+61(SB)/1, $0x4d
+DATA codes22_6_1<>+62(SB)/1, $0x4d
+DATA codes22_6_1<>+63(SB)/1, $0x4d
 GLOBL codes22_6_1<>(SB), RODATA|NOPTR, $64
 
 DATA halves22_0<>+0(SB)/1, $0x00
@@ -28007,26 +28007,26 @@ DATA halves22_0<>+44(SB)/1, $0x2c
 DATA halves22_0<>+45(SB)/1, $0x2d
 DATA halves22_0<>+46(SB)/1, $0x2c
 DATA halves22_0<>+47(SB)/1, $0x2d
-DATA halves22_0<>+48(SB)/1, $0x6a
-DATA halves22_0<>+49(SB)/1, $0x6b
-DATA halves22_0<>+50(SB)/1, $0x6a
-DATA halves22_0<>+51(SB)/1, $0x6b
-DATA halves22_0<>+52(SB)/1, $0x6a
-DATA halves22_0<>+53(SB)/1, $0x6b
-DATA halves22_0<>+54(SB)/1, $0x6a
-DATA halves22_0<>+55(SB)/1, $0x6b
-DATA halves22_0<>+56(SB)/1, $0x6a
-DATA halves22_0<>+57(SB)/1, $0x6b
-DATA halves22_0<>+58(SB)/1, $0x6a
-DATA halves22_0<>+59(SB)/1, $0x6b
-DATA halves22_0<>+60(SB)/1, $0x6a
-DATA halves22_0<>+61(SB)/1, $0x6b
-DATA halves22_0<>+62(SB)/1, $0x6a
-DATA halves22_0<>+63(SB)/1, $0x6b
+DATA halves22_0<>+48(SB)/1, $0x4a
+DATA halves22_0<>+49(SB)/1, $0x4b
+DATA halves22_0<>+50(SB)/1, $0x4a
+DATA halves22_0<>+51(SB)/1, $0x4b
+DATA halves22_0<>+52(SB)/1, $0x4a
+DATA halves22_0<>+53(SB)/1, $0x4b
+DATA halves22_0<>+54(SB)/1, $0x4a
+DATA halves22_0<>+55(SB)/1, $0x4b
+DATA halves22_0<>+56(SB)/1, $0x4a
+DATA halves22_0<>+57(SB)/1, $0x4b
+DATA halves22_0<>+58(SB)/1, $0x4a
+DATA halves22_0<>+59(SB)/1, $0x4b
+DATA halves22_0<>+60(SB)/1, $0x4a
+DATA halves22_0<>+61(SB)/1, $0x4b
+DATA halves22_0<>+62(SB)/1, $0x4a
+DATA halves22_0<>+63(SB)/1, $0x4b
 GLOBL halves22_0<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
 TEXT ·avx512DotQuadsQ5_0x2(SB), NOSPLIT, $0-144
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
@@ -28113,7 +28113,7 @@ within:
 	PREFETCHT0      (R9)
 	VMOVDQU32       (BX), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       24(BX), Z15
+	VMOVDQU32       56(BX), Y15
 	VPERMT2B        Z15, Z8, Z14
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -28122,460 +28122,460 @@ within:
 	VPERMT2B        Z15, Z6, Z14
 	VMOVDQA64       Z13, Z13
 	VPERMT2B        Z15, Z7, Z13
-	VPANDD          Z3, Z14, Z15
+	VPANDD          Z3, Z14, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VGF2P8AFFINEQB  $0x00, Z13, Z5, Z13
-	VPSRLW          $0x01, Z13, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z15
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
+	VPSRLW          $0x01, Z13, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z14
 	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z15, Z13
+	VPDPBUSD        Z9, Z17, Z13
 	VPDPBUSD        Z11, Z14, Z13
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z10, Z15, Z17
-	VPDPBUSD        Z12, Z14, Z17
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z17, Z18
+	VPDPBUSD        Z12, Z14, Z18
 	PREFETCHT0      (R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z14
-	VMOVDQA64       Z14, Z15
-	VMOVDQU32       24(BX)(AX*1), Z18
-	VPERMT2B        Z18, Z8, Z15
+	VMOVDQA64       Z14, Z17
+	VMOVDQU32       56(BX)(AX*1), Y15
+	VPERMT2B        Z15, Z8, Z17
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z15
-	VPERMT2B        Z18, Z6, Z15
+	VMOVDQU8        Z17, K4, Z16
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        Z15, Z6, Z17
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z18, Z7, Z14
-	VPANDD          Z3, Z15, Z18
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
+	VPERMT2B        Z15, Z7, Z14
+	VPANDD          Z3, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
 	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
-	VPSRLW          $0x01, Z14, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z15
+	VPSRLW          $0x01, Z14, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
 	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z9, Z18, Z14
-	VPDPBUSD        Z11, Z15, Z14
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z10, Z18, Z19
-	VPDPBUSD        Z12, Z15, Z19
+	VPDPBUSD        Z9, Z19, Z14
+	VPDPBUSD        Z11, Z17, Z14
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z10, Z19, Z20
+	VPDPBUSD        Z12, Z17, Z20
 	PREFETCHT0      (R9)(AX*2)
-	VMOVDQU32       (BX)(AX*2), Z15
-	VMOVDQA64       Z15, Z18
-	VMOVDQU32       24(BX)(AX*2), Z20
-	VPERMT2B        Z20, Z8, Z18
+	VMOVDQU32       (BX)(AX*2), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       56(BX)(AX*2), Y15
+	VPERMT2B        Z15, Z8, Z19
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z18, K4, Z16
-	VMOVDQA64       Z15, Z18
-	VPERMT2B        Z20, Z6, Z18
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z20, Z7, Z15
-	VPANDD          Z3, Z18, Z20
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
-	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
-	VPSRLW          $0x01, Z15, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z18
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z20, Z15
-	VPDPBUSD        Z11, Z18, Z15
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z10, Z20, Z21
-	VPDPBUSD        Z12, Z18, Z21
+	VMOVDQU8        Z19, K4, Z16
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z15, Z6, Z19
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z15, Z7, Z17
+	VPANDD          Z3, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
+	VPSRLW          $0x01, Z17, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z21, Z17
+	VPDPBUSD        Z11, Z19, Z17
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z10, Z21, Z22
+	VPDPBUSD        Z12, Z19, Z22
 	PREFETCHT0      (R9)(CX*1)
-	VMOVDQU32       (BX)(CX*1), Z18
-	VMOVDQA64       Z18, Z20
-	VMOVDQU32       24(BX)(CX*1), Z22
-	VPERMT2B        Z22, Z8, Z20
+	VMOVDQU32       (BX)(CX*1), Z19
+	VMOVDQA64       Z19, Z21
+	VMOVDQU32       56(BX)(CX*1), Y15
+	VPERMT2B        Z15, Z8, Z21
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z18, Z20
-	VPERMT2B        Z22, Z6, Z20
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        Z22, Z7, Z18
-	VPANDD          Z3, Z20, Z22
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
-	VPSRLW          $0x01, Z18, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z9, Z22, Z18
-	VPDPBUSD        Z11, Z20, Z18
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z10, Z22, Z23
-	VPDPBUSD        Z12, Z20, Z23
-	VPUNPCKLDQ      Z14, Z13, Z20
+	VMOVDQU8        Z21, K4, Z16
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        Z15, Z6, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z15, Z7, Z19
+	VPANDD          Z3, Z21, Z23
+	VGF2P8AFFINEQB  $0x00, Z4, Z21, Z21
+	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
+	VPSRLW          $0x01, Z19, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z21
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z23, Z19
+	VPDPBUSD        Z11, Z21, Z19
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z10, Z23, Z24
+	VPDPBUSD        Z12, Z21, Z24
+	VPUNPCKLDQ      Z14, Z13, Z21
 	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z20, Z20
-	VPUNPCKLDQ      Z18, Z15, Z13
-	VPUNPCKHDQ      Z18, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z20, Z14
-	VPUNPCKLQDQ     Z13, Z20, Z20
-	VPADDD          Z14, Z20, Z20
+	VPADDD          Z13, Z21, Z21
 	VPUNPCKLDQ      Z19, Z17, Z13
 	VPUNPCKHDQ      Z19, Z17, Z14
 	VPADDD          Z14, Z13, Z13
-	VPUNPCKLDQ      Z23, Z21, Z14
-	VPUNPCKHDQ      Z23, Z21, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z15
+	VPUNPCKHQDQ     Z13, Z21, Z14
+	VPUNPCKLQDQ     Z13, Z21, Z21
+	VPADDD          Z14, Z21, Z21
+	VPUNPCKLDQ      Z20, Z18, Z13
+	VPUNPCKHDQ      Z20, Z18, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z24, Z22, Z14
+	VPUNPCKHDQ      Z24, Z22, Z17
+	VPADDD          Z17, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z17
 	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z15, Z13, Z13
+	VPADDD          Z17, Z13, Z13
 	PREFETCHT0      (R10)
 	VMOVDQU32       (SI), Z14
-	VMOVDQA64       Z14, Z15
-	VMOVDQU32       24(SI), Z17
-	VPERMT2B        Z17, Z8, Z15
+	VMOVDQA64       Z14, Z17
+	VMOVDQU32       56(SI), Y15
+	VPERMT2B        Z15, Z8, Z17
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z15
-	VPERMT2B        Z17, Z6, Z15
-	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z17, Z7, Z14
-	VPANDD          Z3, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
-	VPSRLW          $0x01, Z14, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z9, Z17, Z14
-	VPDPBUSD        Z11, Z15, Z14
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z10, Z17, Z18
-	VPDPBUSD        Z12, Z15, Z18
-	PREFETCHT0      (R10)(AX*1)
-	VMOVDQU32       (SI)(AX*1), Z15
-	VMOVDQA64       Z15, Z17
-	VMOVDQU32       24(SI)(AX*1), Z19
-	VPERMT2B        Z19, Z8, Z17
-	KMOVQ           wordMasks<>+40(SB), K4
 	VMOVDQU8        Z17, K4, Z16
-	VMOVDQA64       Z15, Z17
-	VPERMT2B        Z19, Z6, Z17
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z19, Z7, Z15
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
-	VPSRLW          $0x01, Z15, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z19, Z15
-	VPDPBUSD        Z11, Z17, Z15
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z10, Z19, Z21
-	VPDPBUSD        Z12, Z17, Z21
-	PREFETCHT0      (R10)(AX*2)
-	VMOVDQU32       (SI)(AX*2), Z17
-	VMOVDQA64       Z17, Z19
-	VMOVDQU32       24(SI)(AX*2), Z22
-	VPERMT2B        Z22, Z8, Z19
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z19, K4, Z16
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        Z22, Z6, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z22, Z7, Z17
-	VPANDD          Z3, Z19, Z22
-	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
-	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
-	VPSRLW          $0x01, Z17, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z19
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z9, Z22, Z17
-	VPDPBUSD        Z11, Z19, Z17
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z10, Z22, Z23
-	VPDPBUSD        Z12, Z19, Z23
-	PREFETCHT0      (R10)(CX*1)
-	VMOVDQU32       (SI)(CX*1), Z19
-	VMOVDQA64       Z19, Z22
-	VMOVDQU32       24(SI)(CX*1), Z24
-	VPERMT2B        Z24, Z8, Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z16
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z24, Z6, Z22
-	VMOVDQA64       Z19, Z19
-	VPERMT2B        Z24, Z7, Z19
-	VPANDD          Z3, Z22, Z24
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
-	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
-	VPSRLW          $0x01, Z19, Z25
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z24
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z22
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z24, Z19
-	VPDPBUSD        Z11, Z22, Z19
-	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z10, Z24, Z25
-	VPDPBUSD        Z12, Z22, Z25
-	VPUNPCKLDQ      Z15, Z14, Z22
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPADDD          Z14, Z22, Z22
-	VPUNPCKLDQ      Z19, Z17, Z14
-	VPUNPCKHDQ      Z19, Z17, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z22, Z15
-	VPUNPCKLQDQ     Z14, Z22, Z22
-	VPADDD          Z15, Z22, Z22
-	VPUNPCKLDQ      Z21, Z18, Z14
-	VPUNPCKHDQ      Z21, Z18, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKLDQ      Z25, Z23, Z15
-	VPUNPCKHDQ      Z25, Z23, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z14, Z17
-	VPUNPCKLQDQ     Z15, Z14, Z14
-	VPADDD          Z17, Z14, Z14
-	PREFETCHT0      (R11)
-	VMOVDQU32       (DI), Z15
-	VMOVDQA64       Z15, Z17
-	VMOVDQU32       24(DI), Z18
-	VPERMT2B        Z18, Z8, Z17
-	VMOVDQA64       Z0, Z19
-	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z17
-	VPERMT2B        Z18, Z6, Z17
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z18, Z7, Z15
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        Z15, Z6, Z17
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z15, Z7, Z14
 	VPANDD          Z3, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
-	VPSRLW          $0x01, Z15, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z18, Z15
-	VPDPBUSD        Z11, Z17, Z15
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z10, Z18, Z21
-	VPDPBUSD        Z12, Z17, Z21
-	PREFETCHT0      (R11)(AX*1)
-	VMOVDQU32       (DI)(AX*1), Z17
+	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
+	VPSRLW          $0x01, Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z9, Z18, Z14
+	VPDPBUSD        Z11, Z17, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z18, Z19
+	VPDPBUSD        Z12, Z17, Z19
+	PREFETCHT0      (R10)(AX*1)
+	VMOVDQU32       (SI)(AX*1), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       24(DI)(AX*1), Z23
-	VPERMT2B        Z23, Z8, Z18
-	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z18, K4, Z19
+	VMOVDQU32       56(SI)(AX*1), Y15
+	VPERMT2B        Z15, Z8, Z18
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z18, K4, Z16
 	VMOVDQA64       Z17, Z18
-	VPERMT2B        Z23, Z6, Z18
+	VPERMT2B        Z15, Z6, Z18
 	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z23, Z7, Z17
-	VPANDD          Z3, Z18, Z23
+	VPERMT2B        Z15, Z7, Z17
+	VPANDD          Z3, Z18, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
-	VPSRLW          $0x01, Z17, Z24
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z18
+	VPSRLW          $0x01, Z17, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z18
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z9, Z23, Z17
+	VPDPBUSD        Z9, Z20, Z17
 	VPDPBUSD        Z11, Z18, Z17
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z10, Z20, Z22
+	VPDPBUSD        Z12, Z18, Z22
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z18
+	VMOVDQA64       Z18, Z20
+	VMOVDQU32       56(SI)(AX*2), Y15
+	VPERMT2B        Z15, Z8, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z20, K4, Z16
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        Z15, Z6, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z15, Z7, Z18
+	VPANDD          Z3, Z20, Z23
+	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z23, Z18
+	VPDPBUSD        Z11, Z20, Z18
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z10, Z23, Z24
-	VPDPBUSD        Z12, Z18, Z24
-	PREFETCHT0      (R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z18
-	VMOVDQA64       Z18, Z23
-	VMOVDQU32       24(DI)(AX*2), Z25
-	VPERMT2B        Z25, Z8, Z23
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z23, K4, Z19
-	VMOVDQA64       Z18, Z23
-	VPERMT2B        Z25, Z6, Z23
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        Z25, Z7, Z18
+	VPDPBUSD        Z12, Z20, Z24
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z20
+	VMOVDQA64       Z20, Z23
+	VMOVDQU32       56(SI)(CX*1), Y15
+	VPERMT2B        Z15, Z8, Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z23, K4, Z16
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z15, Z6, Z23
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z15, Z7, Z20
 	VPANDD          Z3, Z23, Z25
 	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
-	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
-	VPSRLW          $0x01, Z18, Z26
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z25
+	VGF2P8AFFINEQB  $0x00, Z20, Z5, Z20
+	VPSRLW          $0x01, Z20, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z25
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z23
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z9, Z25, Z18
-	VPDPBUSD        Z11, Z23, Z18
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z25, Z20
+	VPDPBUSD        Z11, Z23, Z20
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z10, Z25, Z26
 	VPDPBUSD        Z12, Z23, Z26
-	PREFETCHT0      (R11)(CX*1)
-	VMOVDQU32       (DI)(CX*1), Z23
-	VMOVDQA64       Z23, Z25
-	VMOVDQU32       24(DI)(CX*1), Z27
-	VPERMT2B        Z27, Z8, Z25
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z25, K4, Z19
-	VMOVDQA64       Z23, Z25
-	VPERMT2B        Z27, Z6, Z25
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        Z27, Z7, Z23
-	VPANDD          Z3, Z25, Z27
-	VGF2P8AFFINEQB  $0x00, Z4, Z25, Z25
-	VGF2P8AFFINEQB  $0x00, Z23, Z5, Z23
-	VPSRLW          $0x01, Z23, Z28
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z27
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z28, Z25
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z9, Z27, Z23
-	VPDPBUSD        Z11, Z25, Z23
-	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z10, Z27, Z28
-	VPDPBUSD        Z12, Z25, Z28
-	VPUNPCKLDQ      Z17, Z15, Z25
-	VPUNPCKHDQ      Z17, Z15, Z15
-	VPADDD          Z15, Z25, Z25
-	VPUNPCKLDQ      Z23, Z18, Z15
-	VPUNPCKHDQ      Z23, Z18, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z25, Z17
-	VPUNPCKLQDQ     Z15, Z25, Z25
-	VPADDD          Z17, Z25, Z25
-	VPUNPCKLDQ      Z24, Z21, Z15
-	VPUNPCKHDQ      Z24, Z21, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKLDQ      Z28, Z26, Z17
-	VPUNPCKHDQ      Z28, Z26, Z18
+	VPUNPCKLDQ      Z17, Z14, Z23
+	VPUNPCKHDQ      Z17, Z14, Z14
+	VPADDD          Z14, Z23, Z23
+	VPUNPCKLDQ      Z20, Z18, Z14
+	VPUNPCKHDQ      Z20, Z18, Z17
+	VPADDD          Z17, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z23, Z17
+	VPUNPCKLQDQ     Z14, Z23, Z23
+	VPADDD          Z17, Z23, Z23
+	VPUNPCKLDQ      Z22, Z19, Z14
+	VPUNPCKHDQ      Z22, Z19, Z17
+	VPADDD          Z17, Z14, Z14
+	VPUNPCKLDQ      Z26, Z24, Z17
+	VPUNPCKHDQ      Z26, Z24, Z18
 	VPADDD          Z18, Z17, Z17
-	VPUNPCKHQDQ     Z17, Z15, Z18
-	VPUNPCKLQDQ     Z17, Z15, Z15
-	VPADDD          Z18, Z15, Z15
-	PREFETCHT0      (R12)
-	VMOVDQU32       (R8), Z17
+	VPUNPCKHQDQ     Z17, Z14, Z18
+	VPUNPCKLQDQ     Z17, Z14, Z14
+	VPADDD          Z18, Z14, Z14
+	PREFETCHT0      (R11)
+	VMOVDQU32       (DI), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       24(R8), Z21
-	VPERMT2B        Z21, Z8, Z18
-	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU32       56(DI), Y15
+	VPERMT2B        Z15, Z8, Z18
+	VMOVDQA64       Z0, Z19
+	KMOVQ           wordMasks<>+0(SB), K4
 	VMOVDQU8        Z18, K4, Z19
 	VMOVDQA64       Z17, Z18
-	VPERMT2B        Z21, Z6, Z18
+	VPERMT2B        Z15, Z6, Z18
 	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z21, Z7, Z17
-	VPANDD          Z3, Z18, Z21
+	VPERMT2B        Z15, Z7, Z17
+	VPANDD          Z3, Z18, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
-	VPSRLW          $0x01, Z17, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z18
+	VPSRLW          $0x01, Z17, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z18
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z9, Z21, Z17
+	VPDPBUSD        Z9, Z20, Z17
 	VPDPBUSD        Z11, Z18, Z17
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z10, Z21, Z23
-	VPDPBUSD        Z12, Z18, Z23
-	PREFETCHT0      (R12)(AX*1)
-	VMOVDQU32       (R8)(AX*1), Z18
-	VMOVDQA64       Z18, Z21
-	VMOVDQU32       24(R8)(AX*1), Z24
-	VPERMT2B        Z24, Z8, Z21
-	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z21, K4, Z19
-	VMOVDQA64       Z18, Z21
-	VPERMT2B        Z24, Z6, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z10, Z20, Z22
+	VPDPBUSD        Z12, Z18, Z22
+	PREFETCHT0      (R11)(AX*1)
+	VMOVDQU32       (DI)(AX*1), Z18
+	VMOVDQA64       Z18, Z20
+	VMOVDQU32       56(DI)(AX*1), Y15
+	VPERMT2B        Z15, Z8, Z20
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z20, K4, Z19
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        Z15, Z6, Z20
 	VMOVDQA64       Z18, Z18
-	VPERMT2B        Z24, Z7, Z18
-	VPANDD          Z3, Z21, Z24
-	VGF2P8AFFINEQB  $0x00, Z4, Z21, Z21
+	VPERMT2B        Z15, Z7, Z18
+	VPANDD          Z3, Z20, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
 	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
-	VPSRLW          $0x01, Z18, Z26
+	VPSRLW          $0x01, Z18, Z25
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z24
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z20
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z9, Z24, Z18
-	VPDPBUSD        Z11, Z21, Z18
-	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z10, Z24, Z26
-	VPDPBUSD        Z12, Z21, Z26
-	PREFETCHT0      (R12)(AX*2)
-	VMOVDQU32       (R8)(AX*2), Z21
-	VMOVDQA64       Z21, Z24
-	VMOVDQU32       24(R8)(AX*2), Z27
-	VPERMT2B        Z27, Z8, Z24
-	KMOVQ           wordMasks<>+48(SB), K4
+	VPDPBUSD        Z11, Z20, Z18
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z10, Z24, Z25
+	VPDPBUSD        Z12, Z20, Z25
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z20
+	VMOVDQA64       Z20, Z24
+	VMOVDQU32       56(DI)(AX*2), Y15
+	VPERMT2B        Z15, Z8, Z24
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z24, K4, Z19
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z27, Z6, Z24
-	VMOVDQA64       Z21, Z21
-	VPERMT2B        Z27, Z7, Z21
-	VPANDD          Z3, Z24, Z27
+	VMOVDQA64       Z20, Z24
+	VPERMT2B        Z15, Z6, Z24
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z15, Z7, Z20
+	VPANDD          Z3, Z24, Z26
 	VGF2P8AFFINEQB  $0x00, Z4, Z24, Z24
-	VGF2P8AFFINEQB  $0x00, Z21, Z5, Z21
-	VPSRLW          $0x01, Z21, Z28
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z27
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z28, Z24
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z9, Z27, Z21
-	VPDPBUSD        Z11, Z24, Z21
-	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z10, Z27, Z28
-	VPDPBUSD        Z12, Z24, Z28
-	PREFETCHT0      (R12)(CX*1)
-	VMOVDQU32       (R8)(CX*1), Z24
-	VMOVDQA64       Z24, Z27
-	VMOVDQU32       24(R8)(CX*1), Z29
-	VPERMT2B        Z29, Z8, Z27
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z27, K4, Z19
-	VMOVDQA64       Z24, Z27
-	VPERMT2B        Z29, Z6, Z27
+	VGF2P8AFFINEQB  $0x00, Z20, Z5, Z20
+	VPSRLW          $0x01, Z20, Z27
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z27, Z24
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z26, Z20
+	VPDPBUSD        Z11, Z24, Z20
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z10, Z26, Z27
+	VPDPBUSD        Z12, Z24, Z27
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z24
+	VMOVDQA64       Z24, Z26
+	VMOVDQU32       56(DI)(CX*1), Y15
+	VPERMT2B        Z15, Z8, Z26
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z26, K4, Z19
+	VMOVDQA64       Z24, Z26
+	VPERMT2B        Z15, Z6, Z26
 	VMOVDQA64       Z24, Z24
-	VPERMT2B        Z29, Z7, Z24
-	VPANDD          Z3, Z27, Z29
-	VGF2P8AFFINEQB  $0x00, Z4, Z27, Z27
+	VPERMT2B        Z15, Z7, Z24
+	VPANDD          Z3, Z26, Z28
+	VGF2P8AFFINEQB  $0x00, Z4, Z26, Z26
 	VGF2P8AFFINEQB  $0x00, Z24, Z5, Z24
-	VPSRLW          $0x01, Z24, Z30
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z29
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z30, Z27
+	VPSRLW          $0x01, Z24, Z29
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z28
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z29, Z26
 	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z9, Z29, Z24
-	VPDPBUSD        Z11, Z27, Z24
+	VPDPBUSD        Z9, Z28, Z24
+	VPDPBUSD        Z11, Z26, Z24
+	VMOVDQA32       Z0, Z29
+	VPDPBUSD        Z10, Z28, Z29
+	VPDPBUSD        Z12, Z26, Z29
+	VPUNPCKLDQ      Z18, Z17, Z26
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPADDD          Z17, Z26, Z26
+	VPUNPCKLDQ      Z24, Z20, Z17
+	VPUNPCKHDQ      Z24, Z20, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z26, Z18
+	VPUNPCKLQDQ     Z17, Z26, Z26
+	VPADDD          Z18, Z26, Z26
+	VPUNPCKLDQ      Z25, Z22, Z17
+	VPUNPCKHDQ      Z25, Z22, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKLDQ      Z29, Z27, Z18
+	VPUNPCKHDQ      Z29, Z27, Z20
+	VPADDD          Z20, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z17, Z20
+	VPUNPCKLQDQ     Z18, Z17, Z17
+	VPADDD          Z20, Z17, Z17
+	PREFETCHT0      (R12)
+	VMOVDQU32       (R8), Z18
+	VMOVDQA64       Z18, Z20
+	VMOVDQU32       56(R8), Y15
+	VPERMT2B        Z15, Z8, Z20
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z20, K4, Z19
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        Z15, Z6, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z15, Z7, Z18
+	VPANDD          Z3, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z22, Z18
+	VPDPBUSD        Z11, Z20, Z18
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z10, Z22, Z24
+	VPDPBUSD        Z12, Z20, Z24
+	PREFETCHT0      (R12)(AX*1)
+	VMOVDQU32       (R8)(AX*1), Z20
+	VMOVDQA64       Z20, Z22
+	VMOVDQU32       56(R8)(AX*1), Y15
+	VPERMT2B        Z15, Z8, Z22
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z22, K4, Z19
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        Z15, Z6, Z22
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z15, Z7, Z20
+	VPANDD          Z3, Z22, Z25
+	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VGF2P8AFFINEQB  $0x00, Z20, Z5, Z20
+	VPSRLW          $0x01, Z20, Z27
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z25
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z27, Z22
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z25, Z20
+	VPDPBUSD        Z11, Z22, Z20
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z10, Z25, Z27
+	VPDPBUSD        Z12, Z22, Z27
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z22
+	VMOVDQA64       Z22, Z25
+	VMOVDQU32       56(R8)(AX*2), Y15
+	VPERMT2B        Z15, Z8, Z25
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z25, K4, Z19
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z15, Z6, Z25
+	VMOVDQA64       Z22, Z22
+	VPERMT2B        Z15, Z7, Z22
+	VPANDD          Z3, Z25, Z28
+	VGF2P8AFFINEQB  $0x00, Z4, Z25, Z25
+	VGF2P8AFFINEQB  $0x00, Z22, Z5, Z22
+	VPSRLW          $0x01, Z22, Z29
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z28
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z29, Z25
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z9, Z28, Z22
+	VPDPBUSD        Z11, Z25, Z22
+	VMOVDQA32       Z0, Z29
+	VPDPBUSD        Z10, Z28, Z29
+	VPDPBUSD        Z12, Z25, Z29
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z25
+	VMOVDQA64       Z25, Z28
+	VMOVDQU32       56(R8)(CX*1), Y15
+	VPERMT2B        Z15, Z8, Z28
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z28, K4, Z19
+	VMOVDQA64       Z25, Z28
+	VPERMT2B        Z15, Z6, Z28
+	VMOVDQA64       Z25, Z25
+	VPERMT2B        Z15, Z7, Z25
+	VPANDD          Z3, Z28, Z30
+	VGF2P8AFFINEQB  $0x00, Z4, Z28, Z28
+	VGF2P8AFFINEQB  $0x00, Z25, Z5, Z25
+	VPSRLW          $0x01, Z25, Z31
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z30
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z31, Z28
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z9, Z30, Z25
+	VPDPBUSD        Z11, Z28, Z25
 	VMOVDQA32       Z0, Z9
-	VPDPBUSD        Z10, Z29, Z9
-	VPDPBUSD        Z12, Z27, Z9
-	VPUNPCKLDQ      Z18, Z17, Z10
-	VPUNPCKHDQ      Z18, Z17, Z11
+	VPDPBUSD        Z10, Z30, Z9
+	VPDPBUSD        Z12, Z28, Z9
+	VPUNPCKLDQ      Z20, Z18, Z10
+	VPUNPCKHDQ      Z20, Z18, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKLDQ      Z24, Z21, Z11
-	VPUNPCKHDQ      Z24, Z21, Z12
+	VPUNPCKLDQ      Z25, Z22, Z11
+	VPUNPCKHDQ      Z25, Z22, Z12
 	VPADDD          Z12, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z10, Z12
 	VPUNPCKLQDQ     Z11, Z10, Z10
 	VPADDD          Z12, Z10, Z10
-	VPUNPCKLDQ      Z26, Z23, Z11
-	VPUNPCKHDQ      Z26, Z23, Z12
+	VPUNPCKLDQ      Z27, Z24, Z11
+	VPUNPCKHDQ      Z27, Z24, Z12
 	VPADDD          Z12, Z11, Z11
-	VPUNPCKLDQ      Z9, Z28, Z12
-	VPUNPCKHDQ      Z9, Z28, Z9
+	VPUNPCKLDQ      Z9, Z29, Z12
+	VPUNPCKHDQ      Z9, Z29, Z9
 	VPADDD          Z9, Z12, Z12
 	VPUNPCKHQDQ     Z12, Z11, Z9
 	VPUNPCKLQDQ     Z12, Z11, Z11
 	VPADDD          Z9, Z11, Z11
-	VSHUFI32X4      $0x44, Z22, Z20, Z9
-	VSHUFI32X4      $0x44, Z10, Z25, Z12
-	VSHUFI32X4      $0xee, Z22, Z20, Z17
-	VSHUFI32X4      $0xee, Z10, Z25, Z18
+	VSHUFI32X4      $0x44, Z23, Z21, Z9
+	VSHUFI32X4      $0x44, Z10, Z26, Z12
+	VSHUFI32X4      $0xee, Z23, Z21, Z18
+	VSHUFI32X4      $0xee, Z10, Z26, Z20
 	VSHUFI32X4      $0x88, Z12, Z9, Z10
 	VSHUFI32X4      $0xdd, Z12, Z9, Z9
-	VSHUFI32X4      $0x88, Z18, Z17, Z12
-	VSHUFI32X4      $0xdd, Z18, Z17, Z17
-	VSHUFI32X4      $0x44, Z14, Z13, Z18
-	VSHUFI32X4      $0x44, Z11, Z15, Z20
+	VSHUFI32X4      $0x88, Z20, Z18, Z12
+	VSHUFI32X4      $0xdd, Z20, Z18, Z18
+	VSHUFI32X4      $0x44, Z14, Z13, Z20
+	VSHUFI32X4      $0x44, Z11, Z17, Z21
 	VSHUFI32X4      $0xee, Z14, Z13, Z13
-	VSHUFI32X4      $0xee, Z11, Z15, Z14
-	VSHUFI32X4      $0x88, Z20, Z18, Z11
-	VSHUFI32X4      $0xdd, Z20, Z18, Z15
-	VSHUFI32X4      $0x88, Z14, Z13, Z18
+	VSHUFI32X4      $0xee, Z11, Z17, Z14
+	VSHUFI32X4      $0x88, Z21, Z20, Z11
+	VSHUFI32X4      $0xdd, Z21, Z20, Z17
+	VSHUFI32X4      $0x88, Z14, Z13, Z20
 	VSHUFI32X4      $0xdd, Z14, Z13, Z13
 	VMOVDQU32       quarter0<>+0(SB), Z14
 	VPERMI2Q        Z19, Z16, Z14
 	VCVTPH2PS       Y14, Z14
 	VPADDD.BCST     36(R13), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    32(R13), Z20
-	VMULPS          Z14, Z20, Z20
-	VFMADD231PS     Z20, Z10, Z1
+	VBROADCASTSS    32(R13), Z21
+	VMULPS          Z14, Z21, Z21
+	VFMADD231PS     Z21, Z10, Z1
 	VPADDD.BCST     36(R14), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
 	VBROADCASTSS    32(R14), Z10
@@ -28589,11 +28589,11 @@ within:
 	VBROADCASTSS    72(R13), Z11
 	VMULPS          Z10, Z11, Z11
 	VFMADD231PS     Z11, Z9, Z1
-	VPADDD.BCST     76(R14), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
+	VPADDD.BCST     76(R14), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
 	VBROADCASTSS    72(R14), Z9
 	VMULPS          Z10, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z2
+	VFMADD231PS     Z9, Z17, Z2
 	VMOVDQU32       quarter2<>+0(SB), Z9
 	VPERMI2Q        Z19, Z16, Z9
 	VCVTPH2PS       Y9, Z9
@@ -28602,19 +28602,19 @@ within:
 	VBROADCASTSS    112(R13), Z10
 	VMULPS          Z9, Z10, Z10
 	VFMADD231PS     Z10, Z12, Z1
-	VPADDD.BCST     116(R14), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
+	VPADDD.BCST     116(R14), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
 	VBROADCASTSS    112(R14), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z18, Z2
+	VFMADD231PS     Z10, Z20, Z2
 	VMOVDQU32       quarter3<>+0(SB), Z9
 	VPERMI2Q        Z19, Z16, Z9
 	VCVTPH2PS       Y9, Z9
-	VPADDD.BCST     156(R13), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
+	VPADDD.BCST     156(R13), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
 	VBROADCASTSS    152(R13), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z17, Z1
+	VFMADD231PS     Z10, Z18, Z1
 	VPADDD.BCST     156(R14), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
 	VBROADCASTSS    152(R14), Z10
@@ -28640,7 +28640,7 @@ within:
 	PREFETCHT0      128(R9)
 	VMOVDQU32       88(BX), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       112(BX), Z15
+	VMOVDQU32       144(BX), Y15
 	VPERMT2B        Z15, Z8, Z14
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -28649,475 +28649,475 @@ within:
 	VPERMT2B        Z15, Z6, Z14
 	VMOVDQA64       Z13, Z13
 	VPERMT2B        Z15, Z7, Z13
-	VPANDD          Z3, Z14, Z15
+	VPANDD          Z3, Z14, Z17
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
 	VGF2P8AFFINEQB  $0x00, Z13, Z5, Z13
-	VPSRLW          $0x01, Z13, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z15
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z14
+	VPSRLW          $0x01, Z13, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z14
 	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z15, Z13
+	VPDPBUSD        Z9, Z17, Z13
 	VPDPBUSD        Z11, Z14, Z13
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z10, Z15, Z17
-	VPDPBUSD        Z12, Z14, Z17
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z10, Z17, Z18
+	VPDPBUSD        Z12, Z14, Z18
 	PREFETCHT0      64(R9)(AX*1)
 	PREFETCHT0      128(R9)(AX*1)
 	VMOVDQU32       88(BX)(AX*1), Z14
-	VMOVDQA64       Z14, Z15
-	VMOVDQU32       112(BX)(AX*1), Z18
-	VPERMT2B        Z18, Z8, Z15
+	VMOVDQA64       Z14, Z17
+	VMOVDQU32       144(BX)(AX*1), Y15
+	VPERMT2B        Z15, Z8, Z17
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z15
-	VPERMT2B        Z18, Z6, Z15
+	VMOVDQU8        Z17, K4, Z16
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        Z15, Z6, Z17
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z18, Z7, Z14
-	VPANDD          Z3, Z15, Z18
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
+	VPERMT2B        Z15, Z7, Z14
+	VPANDD          Z3, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
 	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
-	VPSRLW          $0x01, Z14, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z15
+	VPSRLW          $0x01, Z14, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
 	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z9, Z18, Z14
-	VPDPBUSD        Z11, Z15, Z14
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z10, Z18, Z19
-	VPDPBUSD        Z12, Z15, Z19
+	VPDPBUSD        Z9, Z19, Z14
+	VPDPBUSD        Z11, Z17, Z14
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z10, Z19, Z20
+	VPDPBUSD        Z12, Z17, Z20
 	PREFETCHT0      64(R9)(AX*2)
 	PREFETCHT0      128(R9)(AX*2)
-	VMOVDQU32       88(BX)(AX*2), Z15
-	VMOVDQA64       Z15, Z18
-	VMOVDQU32       112(BX)(AX*2), Z20
-	VPERMT2B        Z20, Z8, Z18
+	VMOVDQU32       88(BX)(AX*2), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       144(BX)(AX*2), Y15
+	VPERMT2B        Z15, Z8, Z19
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z18, K4, Z16
-	VMOVDQA64       Z15, Z18
-	VPERMT2B        Z20, Z6, Z18
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z20, Z7, Z15
-	VPANDD          Z3, Z18, Z20
-	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
-	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
-	VPSRLW          $0x01, Z15, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z18
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z20, Z15
-	VPDPBUSD        Z11, Z18, Z15
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z10, Z20, Z21
-	VPDPBUSD        Z12, Z18, Z21
+	VMOVDQU8        Z19, K4, Z16
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z15, Z6, Z19
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z15, Z7, Z17
+	VPANDD          Z3, Z19, Z21
+	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
+	VPSRLW          $0x01, Z17, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z21, Z17
+	VPDPBUSD        Z11, Z19, Z17
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z10, Z21, Z22
+	VPDPBUSD        Z12, Z19, Z22
 	PREFETCHT0      64(R9)(CX*1)
 	PREFETCHT0      128(R9)(CX*1)
-	VMOVDQU32       88(BX)(CX*1), Z18
-	VMOVDQA64       Z18, Z20
-	VMOVDQU32       112(BX)(CX*1), Z22
-	VPERMT2B        Z22, Z8, Z20
+	VMOVDQU32       88(BX)(CX*1), Z19
+	VMOVDQA64       Z19, Z21
+	VMOVDQU32       144(BX)(CX*1), Y15
+	VPERMT2B        Z15, Z8, Z21
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z18, Z20
-	VPERMT2B        Z22, Z6, Z20
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        Z22, Z7, Z18
-	VPANDD          Z3, Z20, Z22
-	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
-	VPSRLW          $0x01, Z18, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z9, Z22, Z18
-	VPDPBUSD        Z11, Z20, Z18
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z10, Z22, Z23
-	VPDPBUSD        Z12, Z20, Z23
-	VPUNPCKLDQ      Z14, Z13, Z20
+	VMOVDQU8        Z21, K4, Z16
+	VMOVDQA64       Z19, Z21
+	VPERMT2B        Z15, Z6, Z21
+	VMOVDQA64       Z19, Z19
+	VPERMT2B        Z15, Z7, Z19
+	VPANDD          Z3, Z21, Z23
+	VGF2P8AFFINEQB  $0x00, Z4, Z21, Z21
+	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
+	VPSRLW          $0x01, Z19, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z21
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z9, Z23, Z19
+	VPDPBUSD        Z11, Z21, Z19
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z10, Z23, Z24
+	VPDPBUSD        Z12, Z21, Z24
+	VPUNPCKLDQ      Z14, Z13, Z21
 	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z20, Z20
-	VPUNPCKLDQ      Z18, Z15, Z13
-	VPUNPCKHDQ      Z18, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z20, Z14
-	VPUNPCKLQDQ     Z13, Z20, Z20
-	VPADDD          Z14, Z20, Z20
+	VPADDD          Z13, Z21, Z21
 	VPUNPCKLDQ      Z19, Z17, Z13
 	VPUNPCKHDQ      Z19, Z17, Z14
 	VPADDD          Z14, Z13, Z13
-	VPUNPCKLDQ      Z23, Z21, Z14
-	VPUNPCKHDQ      Z23, Z21, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z15
+	VPUNPCKHQDQ     Z13, Z21, Z14
+	VPUNPCKLQDQ     Z13, Z21, Z21
+	VPADDD          Z14, Z21, Z21
+	VPUNPCKLDQ      Z20, Z18, Z13
+	VPUNPCKHDQ      Z20, Z18, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z24, Z22, Z14
+	VPUNPCKHDQ      Z24, Z22, Z17
+	VPADDD          Z17, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z17
 	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z15, Z13, Z13
+	VPADDD          Z17, Z13, Z13
 	PREFETCHT0      64(R10)
 	PREFETCHT0      128(R10)
 	VMOVDQU32       88(SI), Z14
-	VMOVDQA64       Z14, Z15
-	VMOVDQU32       112(SI), Z17
-	VPERMT2B        Z17, Z8, Z15
+	VMOVDQA64       Z14, Z17
+	VMOVDQU32       144(SI), Y15
+	VPERMT2B        Z15, Z8, Z17
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z15
-	VPERMT2B        Z17, Z6, Z15
-	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z17, Z7, Z14
-	VPANDD          Z3, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z4, Z15, Z15
-	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
-	VPSRLW          $0x01, Z14, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z15
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z9, Z17, Z14
-	VPDPBUSD        Z11, Z15, Z14
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z10, Z17, Z18
-	VPDPBUSD        Z12, Z15, Z18
-	PREFETCHT0      64(R10)(AX*1)
-	PREFETCHT0      128(R10)(AX*1)
-	VMOVDQU32       88(SI)(AX*1), Z15
-	VMOVDQA64       Z15, Z17
-	VMOVDQU32       112(SI)(AX*1), Z19
-	VPERMT2B        Z19, Z8, Z17
-	KMOVQ           wordMasks<>+40(SB), K4
 	VMOVDQU8        Z17, K4, Z16
-	VMOVDQA64       Z15, Z17
-	VPERMT2B        Z19, Z6, Z17
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z19, Z7, Z15
-	VPANDD          Z3, Z17, Z19
-	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
-	VPSRLW          $0x01, Z15, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z19, Z15
-	VPDPBUSD        Z11, Z17, Z15
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z10, Z19, Z21
-	VPDPBUSD        Z12, Z17, Z21
-	PREFETCHT0      64(R10)(AX*2)
-	PREFETCHT0      128(R10)(AX*2)
-	VMOVDQU32       88(SI)(AX*2), Z17
-	VMOVDQA64       Z17, Z19
-	VMOVDQU32       112(SI)(AX*2), Z22
-	VPERMT2B        Z22, Z8, Z19
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z19, K4, Z16
-	VMOVDQA64       Z17, Z19
-	VPERMT2B        Z22, Z6, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z22, Z7, Z17
-	VPANDD          Z3, Z19, Z22
-	VGF2P8AFFINEQB  $0x00, Z4, Z19, Z19
-	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
-	VPSRLW          $0x01, Z17, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z19
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z9, Z22, Z17
-	VPDPBUSD        Z11, Z19, Z17
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z10, Z22, Z23
-	VPDPBUSD        Z12, Z19, Z23
-	PREFETCHT0      64(R10)(CX*1)
-	PREFETCHT0      128(R10)(CX*1)
-	VMOVDQU32       88(SI)(CX*1), Z19
-	VMOVDQA64       Z19, Z22
-	VMOVDQU32       112(SI)(CX*1), Z24
-	VPERMT2B        Z24, Z8, Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z16
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z24, Z6, Z22
-	VMOVDQA64       Z19, Z19
-	VPERMT2B        Z24, Z7, Z19
-	VPANDD          Z3, Z22, Z24
-	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
-	VGF2P8AFFINEQB  $0x00, Z19, Z5, Z19
-	VPSRLW          $0x01, Z19, Z25
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z24
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z22
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z9, Z24, Z19
-	VPDPBUSD        Z11, Z22, Z19
-	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z10, Z24, Z25
-	VPDPBUSD        Z12, Z22, Z25
-	VPUNPCKLDQ      Z15, Z14, Z22
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPADDD          Z14, Z22, Z22
-	VPUNPCKLDQ      Z19, Z17, Z14
-	VPUNPCKHDQ      Z19, Z17, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z22, Z15
-	VPUNPCKLQDQ     Z14, Z22, Z22
-	VPADDD          Z15, Z22, Z22
-	VPUNPCKLDQ      Z21, Z18, Z14
-	VPUNPCKHDQ      Z21, Z18, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKLDQ      Z25, Z23, Z15
-	VPUNPCKHDQ      Z25, Z23, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z14, Z17
-	VPUNPCKLQDQ     Z15, Z14, Z14
-	VPADDD          Z17, Z14, Z14
-	PREFETCHT0      64(R11)
-	PREFETCHT0      128(R11)
-	VMOVDQU32       88(DI), Z15
-	VMOVDQA64       Z15, Z17
-	VMOVDQU32       112(DI), Z18
-	VPERMT2B        Z18, Z8, Z17
-	VMOVDQA64       Z0, Z19
-	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z17
-	VPERMT2B        Z18, Z6, Z17
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z18, Z7, Z15
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        Z15, Z6, Z17
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z15, Z7, Z14
 	VPANDD          Z3, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z4, Z17, Z17
-	VGF2P8AFFINEQB  $0x00, Z15, Z5, Z15
-	VPSRLW          $0x01, Z15, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z15, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z17
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z9, Z18, Z15
-	VPDPBUSD        Z11, Z17, Z15
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z10, Z18, Z21
-	VPDPBUSD        Z12, Z17, Z21
-	PREFETCHT0      64(R11)(AX*1)
-	PREFETCHT0      128(R11)(AX*1)
-	VMOVDQU32       88(DI)(AX*1), Z17
+	VGF2P8AFFINEQB  $0x00, Z14, Z5, Z14
+	VPSRLW          $0x01, Z14, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z14, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z17
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z9, Z18, Z14
+	VPDPBUSD        Z11, Z17, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z10, Z18, Z19
+	VPDPBUSD        Z12, Z17, Z19
+	PREFETCHT0      64(R10)(AX*1)
+	PREFETCHT0      128(R10)(AX*1)
+	VMOVDQU32       88(SI)(AX*1), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       112(DI)(AX*1), Z23
-	VPERMT2B        Z23, Z8, Z18
-	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z18, K4, Z19
+	VMOVDQU32       144(SI)(AX*1), Y15
+	VPERMT2B        Z15, Z8, Z18
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z18, K4, Z16
 	VMOVDQA64       Z17, Z18
-	VPERMT2B        Z23, Z6, Z18
+	VPERMT2B        Z15, Z6, Z18
 	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z23, Z7, Z17
-	VPANDD          Z3, Z18, Z23
+	VPERMT2B        Z15, Z7, Z17
+	VPANDD          Z3, Z18, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
-	VPSRLW          $0x01, Z17, Z24
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z18
+	VPSRLW          $0x01, Z17, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z18
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z9, Z23, Z17
+	VPDPBUSD        Z9, Z20, Z17
 	VPDPBUSD        Z11, Z18, Z17
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z10, Z20, Z22
+	VPDPBUSD        Z12, Z18, Z22
+	PREFETCHT0      64(R10)(AX*2)
+	PREFETCHT0      128(R10)(AX*2)
+	VMOVDQU32       88(SI)(AX*2), Z18
+	VMOVDQA64       Z18, Z20
+	VMOVDQU32       144(SI)(AX*2), Y15
+	VPERMT2B        Z15, Z8, Z20
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z20, K4, Z16
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        Z15, Z6, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z15, Z7, Z18
+	VPANDD          Z3, Z20, Z23
+	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z23, Z18
+	VPDPBUSD        Z11, Z20, Z18
 	VMOVDQA32       Z0, Z24
 	VPDPBUSD        Z10, Z23, Z24
-	VPDPBUSD        Z12, Z18, Z24
-	PREFETCHT0      64(R11)(AX*2)
-	PREFETCHT0      128(R11)(AX*2)
-	VMOVDQU32       88(DI)(AX*2), Z18
-	VMOVDQA64       Z18, Z23
-	VMOVDQU32       112(DI)(AX*2), Z25
-	VPERMT2B        Z25, Z8, Z23
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z23, K4, Z19
-	VMOVDQA64       Z18, Z23
-	VPERMT2B        Z25, Z6, Z23
-	VMOVDQA64       Z18, Z18
-	VPERMT2B        Z25, Z7, Z18
+	VPDPBUSD        Z12, Z20, Z24
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       88(SI)(CX*1), Z20
+	VMOVDQA64       Z20, Z23
+	VMOVDQU32       144(SI)(CX*1), Y15
+	VPERMT2B        Z15, Z8, Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z23, K4, Z16
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z15, Z6, Z23
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z15, Z7, Z20
 	VPANDD          Z3, Z23, Z25
 	VGF2P8AFFINEQB  $0x00, Z4, Z23, Z23
-	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
-	VPSRLW          $0x01, Z18, Z26
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z25
+	VGF2P8AFFINEQB  $0x00, Z20, Z5, Z20
+	VPSRLW          $0x01, Z20, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z25
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z23
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z9, Z25, Z18
-	VPDPBUSD        Z11, Z23, Z18
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z25, Z20
+	VPDPBUSD        Z11, Z23, Z20
 	VMOVDQA32       Z0, Z26
 	VPDPBUSD        Z10, Z25, Z26
 	VPDPBUSD        Z12, Z23, Z26
-	PREFETCHT0      64(R11)(CX*1)
-	PREFETCHT0      128(R11)(CX*1)
-	VMOVDQU32       88(DI)(CX*1), Z23
-	VMOVDQA64       Z23, Z25
-	VMOVDQU32       112(DI)(CX*1), Z27
-	VPERMT2B        Z27, Z8, Z25
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z25, K4, Z19
-	VMOVDQA64       Z23, Z25
-	VPERMT2B        Z27, Z6, Z25
-	VMOVDQA64       Z23, Z23
-	VPERMT2B        Z27, Z7, Z23
-	VPANDD          Z3, Z25, Z27
-	VGF2P8AFFINEQB  $0x00, Z4, Z25, Z25
-	VGF2P8AFFINEQB  $0x00, Z23, Z5, Z23
-	VPSRLW          $0x01, Z23, Z28
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z27
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z28, Z25
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z9, Z27, Z23
-	VPDPBUSD        Z11, Z25, Z23
-	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z10, Z27, Z28
-	VPDPBUSD        Z12, Z25, Z28
-	VPUNPCKLDQ      Z17, Z15, Z25
-	VPUNPCKHDQ      Z17, Z15, Z15
-	VPADDD          Z15, Z25, Z25
-	VPUNPCKLDQ      Z23, Z18, Z15
-	VPUNPCKHDQ      Z23, Z18, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z25, Z17
-	VPUNPCKLQDQ     Z15, Z25, Z25
-	VPADDD          Z17, Z25, Z25
-	VPUNPCKLDQ      Z24, Z21, Z15
-	VPUNPCKHDQ      Z24, Z21, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKLDQ      Z28, Z26, Z17
-	VPUNPCKHDQ      Z28, Z26, Z18
+	VPUNPCKLDQ      Z17, Z14, Z23
+	VPUNPCKHDQ      Z17, Z14, Z14
+	VPADDD          Z14, Z23, Z23
+	VPUNPCKLDQ      Z20, Z18, Z14
+	VPUNPCKHDQ      Z20, Z18, Z17
+	VPADDD          Z17, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z23, Z17
+	VPUNPCKLQDQ     Z14, Z23, Z23
+	VPADDD          Z17, Z23, Z23
+	VPUNPCKLDQ      Z22, Z19, Z14
+	VPUNPCKHDQ      Z22, Z19, Z17
+	VPADDD          Z17, Z14, Z14
+	VPUNPCKLDQ      Z26, Z24, Z17
+	VPUNPCKHDQ      Z26, Z24, Z18
 	VPADDD          Z18, Z17, Z17
-	VPUNPCKHQDQ     Z17, Z15, Z18
-	VPUNPCKLQDQ     Z17, Z15, Z15
-	VPADDD          Z18, Z15, Z15
-	PREFETCHT0      64(R12)
-	PREFETCHT0      128(R12)
-	VMOVDQU32       88(R8), Z17
+	VPUNPCKHQDQ     Z17, Z14, Z18
+	VPUNPCKLQDQ     Z17, Z14, Z14
+	VPADDD          Z18, Z14, Z14
+	PREFETCHT0      64(R11)
+	PREFETCHT0      128(R11)
+	VMOVDQU32       88(DI), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       112(R8), Z21
-	VPERMT2B        Z21, Z8, Z18
-	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU32       144(DI), Y15
+	VPERMT2B        Z15, Z8, Z18
+	VMOVDQA64       Z0, Z19
+	KMOVQ           wordMasks<>+0(SB), K4
 	VMOVDQU8        Z18, K4, Z19
 	VMOVDQA64       Z17, Z18
-	VPERMT2B        Z21, Z6, Z18
+	VPERMT2B        Z15, Z6, Z18
 	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z21, Z7, Z17
-	VPANDD          Z3, Z18, Z21
+	VPERMT2B        Z15, Z7, Z17
+	VPANDD          Z3, Z18, Z20
 	VGF2P8AFFINEQB  $0x00, Z4, Z18, Z18
 	VGF2P8AFFINEQB  $0x00, Z17, Z5, Z17
-	VPSRLW          $0x01, Z17, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z18
+	VPSRLW          $0x01, Z17, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z18
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z9, Z21, Z17
+	VPDPBUSD        Z9, Z20, Z17
 	VPDPBUSD        Z11, Z18, Z17
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z10, Z21, Z23
-	VPDPBUSD        Z12, Z18, Z23
-	PREFETCHT0      64(R12)(AX*1)
-	PREFETCHT0      128(R12)(AX*1)
-	VMOVDQU32       88(R8)(AX*1), Z18
-	VMOVDQA64       Z18, Z21
-	VMOVDQU32       112(R8)(AX*1), Z24
-	VPERMT2B        Z24, Z8, Z21
-	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z21, K4, Z19
-	VMOVDQA64       Z18, Z21
-	VPERMT2B        Z24, Z6, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z10, Z20, Z22
+	VPDPBUSD        Z12, Z18, Z22
+	PREFETCHT0      64(R11)(AX*1)
+	PREFETCHT0      128(R11)(AX*1)
+	VMOVDQU32       88(DI)(AX*1), Z18
+	VMOVDQA64       Z18, Z20
+	VMOVDQU32       144(DI)(AX*1), Y15
+	VPERMT2B        Z15, Z8, Z20
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z20, K4, Z19
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        Z15, Z6, Z20
 	VMOVDQA64       Z18, Z18
-	VPERMT2B        Z24, Z7, Z18
-	VPANDD          Z3, Z21, Z24
-	VGF2P8AFFINEQB  $0x00, Z4, Z21, Z21
+	VPERMT2B        Z15, Z7, Z18
+	VPANDD          Z3, Z20, Z24
+	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
 	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
-	VPSRLW          $0x01, Z18, Z26
+	VPSRLW          $0x01, Z18, Z25
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z24
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z26, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z20
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z9, Z24, Z18
-	VPDPBUSD        Z11, Z21, Z18
-	VMOVDQA32       Z0, Z26
-	VPDPBUSD        Z10, Z24, Z26
-	VPDPBUSD        Z12, Z21, Z26
+	VPDPBUSD        Z11, Z20, Z18
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z10, Z24, Z25
+	VPDPBUSD        Z12, Z20, Z25
+	PREFETCHT0      64(R11)(AX*2)
+	PREFETCHT0      128(R11)(AX*2)
+	VMOVDQU32       88(DI)(AX*2), Z20
+	VMOVDQA64       Z20, Z24
+	VMOVDQU32       144(DI)(AX*2), Y15
+	VPERMT2B        Z15, Z8, Z24
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z24, K4, Z19
+	VMOVDQA64       Z20, Z24
+	VPERMT2B        Z15, Z6, Z24
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z15, Z7, Z20
+	VPANDD          Z3, Z24, Z26
+	VGF2P8AFFINEQB  $0x00, Z4, Z24, Z24
+	VGF2P8AFFINEQB  $0x00, Z20, Z5, Z20
+	VPSRLW          $0x01, Z20, Z27
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z26
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z27, Z24
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z26, Z20
+	VPDPBUSD        Z11, Z24, Z20
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z10, Z26, Z27
+	VPDPBUSD        Z12, Z24, Z27
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       88(DI)(CX*1), Z24
+	VMOVDQA64       Z24, Z26
+	VMOVDQU32       144(DI)(CX*1), Y15
+	VPERMT2B        Z15, Z8, Z26
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z26, K4, Z19
+	VMOVDQA64       Z24, Z26
+	VPERMT2B        Z15, Z6, Z26
+	VMOVDQA64       Z24, Z24
+	VPERMT2B        Z15, Z7, Z24
+	VPANDD          Z3, Z26, Z28
+	VGF2P8AFFINEQB  $0x00, Z4, Z26, Z26
+	VGF2P8AFFINEQB  $0x00, Z24, Z5, Z24
+	VPSRLW          $0x01, Z24, Z29
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z28
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z29, Z26
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z9, Z28, Z24
+	VPDPBUSD        Z11, Z26, Z24
+	VMOVDQA32       Z0, Z29
+	VPDPBUSD        Z10, Z28, Z29
+	VPDPBUSD        Z12, Z26, Z29
+	VPUNPCKLDQ      Z18, Z17, Z26
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPADDD          Z17, Z26, Z26
+	VPUNPCKLDQ      Z24, Z20, Z17
+	VPUNPCKHDQ      Z24, Z20, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z26, Z18
+	VPUNPCKLQDQ     Z17, Z26, Z26
+	VPADDD          Z18, Z26, Z26
+	VPUNPCKLDQ      Z25, Z22, Z17
+	VPUNPCKHDQ      Z25, Z22, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKLDQ      Z29, Z27, Z18
+	VPUNPCKHDQ      Z29, Z27, Z20
+	VPADDD          Z20, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z17, Z20
+	VPUNPCKLQDQ     Z18, Z17, Z17
+	VPADDD          Z20, Z17, Z17
+	PREFETCHT0      64(R12)
+	PREFETCHT0      128(R12)
+	VMOVDQU32       88(R8), Z18
+	VMOVDQA64       Z18, Z20
+	VMOVDQU32       144(R8), Y15
+	VPERMT2B        Z15, Z8, Z20
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z20, K4, Z19
+	VMOVDQA64       Z18, Z20
+	VPERMT2B        Z15, Z6, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z15, Z7, Z18
+	VPANDD          Z3, Z20, Z22
+	VGF2P8AFFINEQB  $0x00, Z4, Z20, Z20
+	VGF2P8AFFINEQB  $0x00, Z18, Z5, Z18
+	VPSRLW          $0x01, Z18, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z9, Z22, Z18
+	VPDPBUSD        Z11, Z20, Z18
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z10, Z22, Z24
+	VPDPBUSD        Z12, Z20, Z24
+	PREFETCHT0      64(R12)(AX*1)
+	PREFETCHT0      128(R12)(AX*1)
+	VMOVDQU32       88(R8)(AX*1), Z20
+	VMOVDQA64       Z20, Z22
+	VMOVDQU32       144(R8)(AX*1), Y15
+	VPERMT2B        Z15, Z8, Z22
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z22, K4, Z19
+	VMOVDQA64       Z20, Z22
+	VPERMT2B        Z15, Z6, Z22
+	VMOVDQA64       Z20, Z20
+	VPERMT2B        Z15, Z7, Z20
+	VPANDD          Z3, Z22, Z25
+	VGF2P8AFFINEQB  $0x00, Z4, Z22, Z22
+	VGF2P8AFFINEQB  $0x00, Z20, Z5, Z20
+	VPSRLW          $0x01, Z20, Z27
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z25
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z27, Z22
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z9, Z25, Z20
+	VPDPBUSD        Z11, Z22, Z20
+	VMOVDQA32       Z0, Z27
+	VPDPBUSD        Z10, Z25, Z27
+	VPDPBUSD        Z12, Z22, Z27
 	PREFETCHT0      64(R12)(AX*2)
 	PREFETCHT0      128(R12)(AX*2)
-	VMOVDQU32       88(R8)(AX*2), Z21
-	VMOVDQA64       Z21, Z24
-	VMOVDQU32       112(R8)(AX*2), Z27
-	VPERMT2B        Z27, Z8, Z24
+	VMOVDQU32       88(R8)(AX*2), Z22
+	VMOVDQA64       Z22, Z25
+	VMOVDQU32       144(R8)(AX*2), Y15
+	VPERMT2B        Z15, Z8, Z25
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z24, K4, Z19
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z27, Z6, Z24
-	VMOVDQA64       Z21, Z21
-	VPERMT2B        Z27, Z7, Z21
-	VPANDD          Z3, Z24, Z27
-	VGF2P8AFFINEQB  $0x00, Z4, Z24, Z24
-	VGF2P8AFFINEQB  $0x00, Z21, Z5, Z21
-	VPSRLW          $0x01, Z21, Z28
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z27
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z28, Z24
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z9, Z27, Z21
-	VPDPBUSD        Z11, Z24, Z21
-	VMOVDQA32       Z0, Z28
-	VPDPBUSD        Z10, Z27, Z28
-	VPDPBUSD        Z12, Z24, Z28
+	VMOVDQU8        Z25, K4, Z19
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z15, Z6, Z25
+	VMOVDQA64       Z22, Z22
+	VPERMT2B        Z15, Z7, Z22
+	VPANDD          Z3, Z25, Z28
+	VGF2P8AFFINEQB  $0x00, Z4, Z25, Z25
+	VGF2P8AFFINEQB  $0x00, Z22, Z5, Z22
+	VPSRLW          $0x01, Z22, Z29
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z28
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z29, Z25
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z9, Z28, Z22
+	VPDPBUSD        Z11, Z25, Z22
+	VMOVDQA32       Z0, Z29
+	VPDPBUSD        Z10, Z28, Z29
+	VPDPBUSD        Z12, Z25, Z29
 	PREFETCHT0      64(R12)(CX*1)
 	PREFETCHT0      128(R12)(CX*1)
-	VMOVDQU32       88(R8)(CX*1), Z24
-	VMOVDQA64       Z24, Z27
-	VMOVDQU32       112(R8)(CX*1), Z29
-	VPERMT2B        Z29, Z8, Z27
+	VMOVDQU32       88(R8)(CX*1), Z25
+	VMOVDQA64       Z25, Z28
+	VMOVDQU32       144(R8)(CX*1), Y15
+	VPERMT2B        Z15, Z8, Z28
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z27, K4, Z19
-	VMOVDQA64       Z24, Z27
-	VPERMT2B        Z29, Z6, Z27
-	VMOVDQA64       Z24, Z24
-	VPERMT2B        Z29, Z7, Z24
-	VPANDD          Z3, Z27, Z29
-	VGF2P8AFFINEQB  $0x00, Z4, Z27, Z27
-	VGF2P8AFFINEQB  $0x00, Z24, Z5, Z24
-	VPSRLW          $0x01, Z24, Z30
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z29
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z30, Z27
-	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z9, Z29, Z24
-	VPDPBUSD        Z11, Z27, Z24
+	VMOVDQU8        Z28, K4, Z19
+	VMOVDQA64       Z25, Z28
+	VPERMT2B        Z15, Z6, Z28
+	VMOVDQA64       Z25, Z25
+	VPERMT2B        Z15, Z7, Z25
+	VPANDD          Z3, Z28, Z30
+	VGF2P8AFFINEQB  $0x00, Z4, Z28, Z28
+	VGF2P8AFFINEQB  $0x00, Z25, Z5, Z25
+	VPSRLW          $0x01, Z25, Z31
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z30
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z31, Z28
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z9, Z30, Z25
+	VPDPBUSD        Z11, Z28, Z25
 	VMOVDQA32       Z0, Z9
-	VPDPBUSD        Z10, Z29, Z9
-	VPDPBUSD        Z12, Z27, Z9
-	VPUNPCKLDQ      Z18, Z17, Z10
-	VPUNPCKHDQ      Z18, Z17, Z11
+	VPDPBUSD        Z10, Z30, Z9
+	VPDPBUSD        Z12, Z28, Z9
+	VPUNPCKLDQ      Z20, Z18, Z10
+	VPUNPCKHDQ      Z20, Z18, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKLDQ      Z24, Z21, Z11
-	VPUNPCKHDQ      Z24, Z21, Z12
+	VPUNPCKLDQ      Z25, Z22, Z11
+	VPUNPCKHDQ      Z25, Z22, Z12
 	VPADDD          Z12, Z11, Z11
 	VPUNPCKHQDQ     Z11, Z10, Z12
 	VPUNPCKLQDQ     Z11, Z10, Z10
 	VPADDD          Z12, Z10, Z10
-	VPUNPCKLDQ      Z26, Z23, Z11
-	VPUNPCKHDQ      Z26, Z23, Z12
+	VPUNPCKLDQ      Z27, Z24, Z11
+	VPUNPCKHDQ      Z27, Z24, Z12
 	VPADDD          Z12, Z11, Z11
-	VPUNPCKLDQ      Z9, Z28, Z12
-	VPUNPCKHDQ      Z9, Z28, Z9
+	VPUNPCKLDQ      Z9, Z29, Z12
+	VPUNPCKHDQ      Z9, Z29, Z9
 	VPADDD          Z9, Z12, Z12
 	VPUNPCKHQDQ     Z12, Z11, Z9
 	VPUNPCKLQDQ     Z12, Z11, Z11
 	VPADDD          Z9, Z11, Z11
-	VSHUFI32X4      $0x44, Z22, Z20, Z9
-	VSHUFI32X4      $0x44, Z10, Z25, Z12
-	VSHUFI32X4      $0xee, Z22, Z20, Z17
-	VSHUFI32X4      $0xee, Z10, Z25, Z18
+	VSHUFI32X4      $0x44, Z23, Z21, Z9
+	VSHUFI32X4      $0x44, Z10, Z26, Z12
+	VSHUFI32X4      $0xee, Z23, Z21, Z18
+	VSHUFI32X4      $0xee, Z10, Z26, Z20
 	VSHUFI32X4      $0x88, Z12, Z9, Z10
 	VSHUFI32X4      $0xdd, Z12, Z9, Z9
-	VSHUFI32X4      $0x88, Z18, Z17, Z12
-	VSHUFI32X4      $0xdd, Z18, Z17, Z17
-	VSHUFI32X4      $0x44, Z14, Z13, Z18
-	VSHUFI32X4      $0x44, Z11, Z15, Z20
+	VSHUFI32X4      $0x88, Z20, Z18, Z12
+	VSHUFI32X4      $0xdd, Z20, Z18, Z18
+	VSHUFI32X4      $0x44, Z14, Z13, Z20
+	VSHUFI32X4      $0x44, Z11, Z17, Z21
 	VSHUFI32X4      $0xee, Z14, Z13, Z13
-	VSHUFI32X4      $0xee, Z11, Z15, Z14
-	VSHUFI32X4      $0x88, Z20, Z18, Z11
-	VSHUFI32X4      $0xdd, Z20, Z18, Z15
-	VSHUFI32X4      $0x88, Z14, Z13, Z18
+	VSHUFI32X4      $0xee, Z11, Z17, Z14
+	VSHUFI32X4      $0x88, Z21, Z20, Z11
+	VSHUFI32X4      $0xdd, Z21, Z20, Z17
+	VSHUFI32X4      $0x88, Z14, Z13, Z20
 	VSHUFI32X4      $0xdd, Z14, Z13, Z13
 	VMOVDQU32       quarter0<>+0(SB), Z14
 	VPERMI2Q        Z19, Z16, Z14
 	VCVTPH2PS       Y14, Z14
 	VPADDD.BCST     196(R13), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    192(R13), Z20
-	VMULPS          Z14, Z20, Z20
-	VFMADD231PS     Z20, Z10, Z1
+	VBROADCASTSS    192(R13), Z21
+	VMULPS          Z14, Z21, Z21
+	VFMADD231PS     Z21, Z10, Z1
 	VPADDD.BCST     196(R14), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
 	VBROADCASTSS    192(R14), Z10
@@ -29131,11 +29131,11 @@ within:
 	VBROADCASTSS    232(R13), Z11
 	VMULPS          Z10, Z11, Z11
 	VFMADD231PS     Z11, Z9, Z1
-	VPADDD.BCST     236(R14), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
+	VPADDD.BCST     236(R14), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
 	VBROADCASTSS    232(R14), Z9
 	VMULPS          Z10, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z2
+	VFMADD231PS     Z9, Z17, Z2
 	VMOVDQU32       quarter2<>+0(SB), Z9
 	VPERMI2Q        Z19, Z16, Z9
 	VCVTPH2PS       Y9, Z9
@@ -29144,19 +29144,19 @@ within:
 	VBROADCASTSS    272(R13), Z10
 	VMULPS          Z9, Z10, Z10
 	VFMADD231PS     Z10, Z12, Z1
-	VPADDD.BCST     276(R14), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
+	VPADDD.BCST     276(R14), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
 	VBROADCASTSS    272(R14), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z18, Z2
+	VFMADD231PS     Z10, Z20, Z2
 	VMOVDQU32       quarter3<>+0(SB), Z9
 	VPERMI2Q        Z19, Z16, Z9
 	VCVTPH2PS       Y9, Z9
-	VPADDD.BCST     316(R13), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
+	VPADDD.BCST     316(R13), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
 	VBROADCASTSS    312(R13), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z17, Z1
+	VFMADD231PS     Z10, Z18, Z1
 	VPADDD.BCST     316(R14), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
 	VBROADCASTSS    312(R14), Z10
@@ -29181,7 +29181,7 @@ within:
 	RET
 
 // func avx512DotQuadsQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
 TEXT ·avx512DotQuadsQ5_1x1(SB), NOSPLIT, $0-144
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
@@ -29257,7 +29257,7 @@ within:
 	PREFETCHT0      (R9)
 	VMOVDQU32       (BX), Z11
 	VMOVDQA64       Z11, Z12
-	VMOVDQU32       32(BX), Z13
+	VMOVDQU32       64(BX), Y13
 	VPERMT2B        Z13, Z7, Z12
 	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -29271,78 +29271,54 @@ within:
 	VPERMT2B        Z13, Z5, Z12
 	VMOVDQA64       Z11, Z11
 	VPERMT2B        Z13, Z6, Z11
-	VPANDD          Z2, Z12, Z13
+	VPANDD          Z2, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VPSRLW          $0x01, Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z16, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      (R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z12
-	VMOVDQA64       Z12, Z13
-	VMOVDQU32       32(BX)(AX*1), Z16
-	VPERMT2B        Z16, Z7, Z13
+	VMOVDQA64       Z12, Z16
+	VMOVDQU32       64(BX)(AX*1), Y13
+	VPERMT2B        Z13, Z7, Z16
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z14
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z16, Z8, Z13
-	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z15
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z16, Z5, Z13
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z16, Z6, Z12
-	VPANDD          Z2, Z13, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z13
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z9, Z16, Z12
-	VPDPBUSD        Z10, Z13, Z12
-	PREFETCHT0      (R9)(AX*2)
-	VMOVDQU32       (BX)(AX*2), Z13
-	VMOVDQA64       Z13, Z16
-	VMOVDQU32       32(BX)(AX*2), Z17
-	VPERMT2B        Z17, Z7, Z16
-	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z16, K4, Z14
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z17, Z8, Z16
-	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQA64       Z12, Z16
+	VPERMT2B        Z13, Z8, Z16
+	KMOVQ           wordMasks<>+8(SB), K4
 	VMOVDQU8        Z16, K4, Z15
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z17, Z5, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z17, Z6, Z13
+	VMOVDQA64       Z12, Z16
+	VPERMT2B        Z13, Z5, Z16
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z13, Z6, Z12
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z17
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z17
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z17, Z13
-	VPDPBUSD        Z10, Z16, Z13
-	PREFETCHT0      (R9)(CX*1)
-	VMOVDQU32       (BX)(CX*1), Z16
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z17, Z12
+	VPDPBUSD        Z10, Z16, Z12
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z16
 	VMOVDQA64       Z16, Z17
-	VMOVDQU32       32(BX)(CX*1), Z18
-	VPERMT2B        Z18, Z7, Z17
-	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU32       64(BX)(AX*2), Y13
+	VPERMT2B        Z13, Z7, Z17
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z17, K4, Z14
 	VMOVDQA64       Z16, Z17
-	VPERMT2B        Z18, Z8, Z17
-	KMOVQ           wordMasks<>+24(SB), K4
+	VPERMT2B        Z13, Z8, Z17
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z17, K4, Z15
 	VMOVDQA64       Z16, Z17
-	VPERMT2B        Z18, Z5, Z17
+	VPERMT2B        Z13, Z5, Z17
 	VMOVDQA64       Z16, Z16
-	VPERMT2B        Z18, Z6, Z16
+	VPERMT2B        Z13, Z6, Z16
 	VPANDD          Z2, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
 	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
@@ -29352,19 +29328,43 @@ within:
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z9, Z18, Z16
 	VPDPBUSD        Z10, Z17, Z16
-	VPUNPCKLDQ      Z12, Z11, Z17
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z17
+	VMOVDQA64       Z17, Z18
+	VMOVDQU32       64(BX)(CX*1), Y13
+	VPERMT2B        Z13, Z7, Z18
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z18, K4, Z14
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        Z13, Z8, Z18
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z18, K4, Z15
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        Z13, Z5, Z18
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z13, Z6, Z17
+	VPANDD          Z2, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
+	VPSRLW          $0x01, Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z19, Z17
+	VPDPBUSD        Z10, Z18, Z17
+	VPUNPCKLDQ      Z12, Z11, Z18
 	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z17, Z17
-	VPUNPCKLDQ      Z16, Z13, Z11
-	VPUNPCKHDQ      Z16, Z13, Z12
+	VPADDD          Z11, Z18, Z18
+	VPUNPCKLDQ      Z17, Z16, Z11
+	VPUNPCKHDQ      Z17, Z16, Z12
 	VPADDD          Z12, Z11, Z11
-	VPUNPCKHQDQ     Z11, Z17, Z12
-	VPUNPCKLQDQ     Z11, Z17, Z17
-	VPADDD          Z12, Z17, Z17
+	VPUNPCKHQDQ     Z11, Z18, Z12
+	VPUNPCKLQDQ     Z11, Z18, Z18
+	VPADDD          Z12, Z18, Z18
 	PREFETCHT0      (R10)
 	VMOVDQU32       (SI), Z11
 	VMOVDQA64       Z11, Z12
-	VMOVDQU32       32(SI), Z13
+	VMOVDQU32       64(SI), Y13
 	VPERMT2B        Z13, Z7, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z12, K4, Z14
@@ -29376,185 +29376,161 @@ within:
 	VPERMT2B        Z13, Z5, Z12
 	VMOVDQA64       Z11, Z11
 	VPERMT2B        Z13, Z6, Z11
-	VPANDD          Z2, Z12, Z13
+	VPANDD          Z2, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VPSRLW          $0x01, Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z16, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      (R10)(AX*1)
 	VMOVDQU32       (SI)(AX*1), Z12
-	VMOVDQA64       Z12, Z13
-	VMOVDQU32       32(SI)(AX*1), Z16
-	VPERMT2B        Z16, Z7, Z13
+	VMOVDQA64       Z12, Z16
+	VMOVDQU32       64(SI)(AX*1), Y13
+	VPERMT2B        Z13, Z7, Z16
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z14
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z16, Z8, Z13
-	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z15
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z16, Z5, Z13
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z16, Z6, Z12
-	VPANDD          Z2, Z13, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z13
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z9, Z16, Z12
-	VPDPBUSD        Z10, Z13, Z12
-	PREFETCHT0      (R10)(AX*2)
-	VMOVDQU32       (SI)(AX*2), Z13
-	VMOVDQA64       Z13, Z16
-	VMOVDQU32       32(SI)(AX*2), Z18
-	VPERMT2B        Z18, Z7, Z16
-	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z16, K4, Z14
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z18, Z8, Z16
-	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQA64       Z12, Z16
+	VPERMT2B        Z13, Z8, Z16
+	KMOVQ           wordMasks<>+40(SB), K4
 	VMOVDQU8        Z16, K4, Z15
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z18, Z5, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z18, Z6, Z13
-	VPANDD          Z2, Z16, Z18
+	VMOVDQA64       Z12, Z16
+	VPERMT2B        Z13, Z5, Z16
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z13, Z6, Z12
+	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z18
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z17
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z18, Z13
-	VPDPBUSD        Z10, Z16, Z13
-	PREFETCHT0      (R10)(CX*1)
-	VMOVDQU32       (SI)(CX*1), Z16
-	VMOVDQA64       Z16, Z18
-	VMOVDQU32       32(SI)(CX*1), Z19
-	VPERMT2B        Z19, Z7, Z18
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z14
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        Z19, Z8, Z18
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z15
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        Z19, Z5, Z18
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z17, Z12
+	VPDPBUSD        Z10, Z16, Z12
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z16
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       64(SI)(AX*2), Y13
+	VPERMT2B        Z13, Z7, Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z17, K4, Z14
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        Z13, Z8, Z17
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z17, K4, Z15
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        Z13, Z5, Z17
 	VMOVDQA64       Z16, Z16
-	VPERMT2B        Z19, Z6, Z16
-	VPANDD          Z2, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VPERMT2B        Z13, Z6, Z16
+	VPANDD          Z2, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
 	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
 	VPSRLW          $0x01, Z16, Z20
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z9, Z19, Z16
-	VPDPBUSD        Z10, Z18, Z16
-	VPUNPCKLDQ      Z12, Z11, Z18
+	VPDPBUSD        Z10, Z17, Z16
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       64(SI)(CX*1), Y13
+	VPERMT2B        Z13, Z7, Z19
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z19, K4, Z14
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z13, Z8, Z19
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z19, K4, Z15
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z13, Z5, Z19
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z13, Z6, Z17
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
+	VPSRLW          $0x01, Z17, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z20, Z17
+	VPDPBUSD        Z10, Z19, Z17
+	VPUNPCKLDQ      Z12, Z11, Z19
 	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z18, Z18
-	VPUNPCKLDQ      Z16, Z13, Z11
-	VPUNPCKHDQ      Z16, Z13, Z12
+	VPADDD          Z11, Z19, Z19
+	VPUNPCKLDQ      Z17, Z16, Z11
+	VPUNPCKHDQ      Z17, Z16, Z12
 	VPADDD          Z12, Z11, Z11
-	VPUNPCKHQDQ     Z11, Z18, Z12
-	VPUNPCKLQDQ     Z11, Z18, Z18
-	VPADDD          Z12, Z18, Z18
+	VPUNPCKHQDQ     Z11, Z19, Z12
+	VPUNPCKLQDQ     Z11, Z19, Z19
+	VPADDD          Z12, Z19, Z19
 	PREFETCHT0      (R11)
 	VMOVDQU32       (DI), Z11
 	VMOVDQA64       Z11, Z12
-	VMOVDQU32       32(DI), Z13
+	VMOVDQU32       64(DI), Y13
 	VPERMT2B        Z13, Z7, Z12
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
 	VMOVDQU8        Z12, K4, Z16
 	VMOVDQA64       Z11, Z12
 	VPERMT2B        Z13, Z8, Z12
-	VMOVDQA64       Z0, Z19
+	VMOVDQA64       Z0, Z17
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z12, K4, Z19
+	VMOVDQU8        Z12, K4, Z17
 	VMOVDQA64       Z11, Z12
 	VPERMT2B        Z13, Z5, Z12
 	VMOVDQA64       Z11, Z11
 	VPERMT2B        Z13, Z6, Z11
-	VPANDD          Z2, Z12, Z13
+	VPANDD          Z2, Z12, Z20
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
+	VPSRLW          $0x01, Z11, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z20, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      (R11)(AX*1)
 	VMOVDQU32       (DI)(AX*1), Z12
-	VMOVDQA64       Z12, Z13
-	VMOVDQU32       32(DI)(AX*1), Z20
-	VPERMT2B        Z20, Z7, Z13
+	VMOVDQA64       Z12, Z20
+	VMOVDQU32       64(DI)(AX*1), Y13
+	VPERMT2B        Z13, Z7, Z20
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z16
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z20, Z8, Z13
-	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z19
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z20, Z5, Z13
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z20, Z6, Z12
-	VPANDD          Z2, Z13, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z13
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z9, Z20, Z12
-	VPDPBUSD        Z10, Z13, Z12
-	PREFETCHT0      (R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z13
-	VMOVDQA64       Z13, Z20
-	VMOVDQU32       32(DI)(AX*2), Z21
-	VPERMT2B        Z21, Z7, Z20
-	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z13, Z20
-	VPERMT2B        Z21, Z8, Z20
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z20, K4, Z19
-	VMOVDQA64       Z13, Z20
-	VPERMT2B        Z21, Z5, Z20
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z21, Z6, Z13
+	VMOVDQA64       Z12, Z20
+	VPERMT2B        Z13, Z8, Z20
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z20, K4, Z17
+	VMOVDQA64       Z12, Z20
+	VPERMT2B        Z13, Z5, Z20
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z13, Z6, Z12
 	VPANDD          Z2, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z21
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z21
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z20
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z21, Z13
-	VPDPBUSD        Z10, Z20, Z13
-	PREFETCHT0      (R11)(CX*1)
-	VMOVDQU32       (DI)(CX*1), Z20
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z21, Z12
+	VPDPBUSD        Z10, Z20, Z12
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z20
 	VMOVDQA64       Z20, Z21
-	VMOVDQU32       32(DI)(CX*1), Z22
-	VPERMT2B        Z22, Z7, Z21
-	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU32       64(DI)(AX*2), Y13
+	VPERMT2B        Z13, Z7, Z21
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z21, K4, Z16
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        Z22, Z8, Z21
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z21, K4, Z19
+	VPERMT2B        Z13, Z8, Z21
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z21, K4, Z17
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        Z22, Z5, Z21
+	VPERMT2B        Z13, Z5, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        Z22, Z6, Z20
+	VPERMT2B        Z13, Z6, Z20
 	VPANDD          Z2, Z21, Z22
 	VGF2P8AFFINEQB  $0x00, Z3, Z21, Z21
 	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
@@ -29564,166 +29540,190 @@ within:
 	VMOVDQA32       Z0, Z20
 	VPDPBUSD        Z9, Z22, Z20
 	VPDPBUSD        Z10, Z21, Z20
-	VPUNPCKLDQ      Z12, Z11, Z21
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z21
+	VMOVDQA64       Z21, Z22
+	VMOVDQU32       64(DI)(CX*1), Y13
+	VPERMT2B        Z13, Z7, Z22
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z22, K4, Z16
+	VMOVDQA64       Z21, Z22
+	VPERMT2B        Z13, Z8, Z22
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z22, K4, Z17
+	VMOVDQA64       Z21, Z22
+	VPERMT2B        Z13, Z5, Z22
+	VMOVDQA64       Z21, Z21
+	VPERMT2B        Z13, Z6, Z21
+	VPANDD          Z2, Z22, Z23
+	VGF2P8AFFINEQB  $0x00, Z3, Z22, Z22
+	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
+	VPSRLW          $0x01, Z21, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z22
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z9, Z23, Z21
+	VPDPBUSD        Z10, Z22, Z21
+	VPUNPCKLDQ      Z12, Z11, Z22
 	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z21, Z21
-	VPUNPCKLDQ      Z20, Z13, Z11
-	VPUNPCKHDQ      Z20, Z13, Z12
+	VPADDD          Z11, Z22, Z22
+	VPUNPCKLDQ      Z21, Z20, Z11
+	VPUNPCKHDQ      Z21, Z20, Z12
 	VPADDD          Z12, Z11, Z11
-	VPUNPCKHQDQ     Z11, Z21, Z12
-	VPUNPCKLQDQ     Z11, Z21, Z21
-	VPADDD          Z12, Z21, Z21
+	VPUNPCKHQDQ     Z11, Z22, Z12
+	VPUNPCKLQDQ     Z11, Z22, Z22
+	VPADDD          Z12, Z22, Z22
 	PREFETCHT0      (R12)
 	VMOVDQU32       (R8), Z11
 	VMOVDQA64       Z11, Z12
-	VMOVDQU32       32(R8), Z13
+	VMOVDQU32       64(R8), Y13
 	VPERMT2B        Z13, Z7, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z12, K4, Z16
 	VMOVDQA64       Z11, Z12
 	VPERMT2B        Z13, Z8, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z12, K4, Z19
+	VMOVDQU8        Z12, K4, Z17
 	VMOVDQA64       Z11, Z12
 	VPERMT2B        Z13, Z5, Z12
 	VMOVDQA64       Z11, Z11
 	VPERMT2B        Z13, Z6, Z11
-	VPANDD          Z2, Z12, Z13
+	VPANDD          Z2, Z12, Z20
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
+	VPSRLW          $0x01, Z11, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z20, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      (R12)(AX*1)
 	VMOVDQU32       (R8)(AX*1), Z12
-	VMOVDQA64       Z12, Z13
-	VMOVDQU32       32(R8)(AX*1), Z20
-	VPERMT2B        Z20, Z7, Z13
+	VMOVDQA64       Z12, Z20
+	VMOVDQU32       64(R8)(AX*1), Y13
+	VPERMT2B        Z13, Z7, Z20
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z16
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z20, Z8, Z13
-	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z19
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z20, Z5, Z13
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z20, Z6, Z12
-	VPANDD          Z2, Z13, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z13
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z9, Z20, Z12
-	VPDPBUSD        Z10, Z13, Z12
-	PREFETCHT0      (R12)(AX*2)
-	VMOVDQU32       (R8)(AX*2), Z13
-	VMOVDQA64       Z13, Z20
-	VMOVDQU32       32(R8)(AX*2), Z22
-	VPERMT2B        Z22, Z7, Z20
-	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z13, Z20
-	VPERMT2B        Z22, Z8, Z20
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z20, K4, Z19
-	VMOVDQA64       Z13, Z20
-	VPERMT2B        Z22, Z5, Z20
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z22, Z6, Z13
-	VPANDD          Z2, Z20, Z22
+	VMOVDQA64       Z12, Z20
+	VPERMT2B        Z13, Z8, Z20
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z20, K4, Z17
+	VMOVDQA64       Z12, Z20
+	VPERMT2B        Z13, Z5, Z20
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z13, Z6, Z12
+	VPANDD          Z2, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z22
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z21
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z22, Z13
-	VPDPBUSD        Z10, Z20, Z13
-	PREFETCHT0      (R12)(CX*1)
-	VMOVDQU32       (R8)(CX*1), Z20
-	VMOVDQA64       Z20, Z22
-	VMOVDQU32       32(R8)(CX*1), Z23
-	VPERMT2B        Z23, Z7, Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z16
-	VMOVDQA64       Z20, Z22
-	VPERMT2B        Z23, Z8, Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z19
-	VMOVDQA64       Z20, Z22
-	VPERMT2B        Z23, Z5, Z22
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z21, Z12
+	VPDPBUSD        Z10, Z20, Z12
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z20
+	VMOVDQA64       Z20, Z21
+	VMOVDQU32       64(R8)(AX*2), Y13
+	VPERMT2B        Z13, Z7, Z21
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z21, K4, Z16
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z13, Z8, Z21
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z21, K4, Z17
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z13, Z5, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        Z23, Z6, Z20
-	VPANDD          Z2, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z3, Z22, Z22
+	VPERMT2B        Z13, Z6, Z20
+	VPANDD          Z2, Z21, Z23
+	VGF2P8AFFINEQB  $0x00, Z3, Z21, Z21
 	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
 	VPSRLW          $0x01, Z20, Z24
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z21
 	VMOVDQA32       Z0, Z20
 	VPDPBUSD        Z9, Z23, Z20
-	VPDPBUSD        Z10, Z22, Z20
+	VPDPBUSD        Z10, Z21, Z20
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z21
+	VMOVDQA64       Z21, Z23
+	VMOVDQU32       64(R8)(CX*1), Y13
+	VPERMT2B        Z13, Z7, Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z23, K4, Z16
+	VMOVDQA64       Z21, Z23
+	VPERMT2B        Z13, Z8, Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z23, K4, Z17
+	VMOVDQA64       Z21, Z23
+	VPERMT2B        Z13, Z5, Z23
+	VMOVDQA64       Z21, Z21
+	VPERMT2B        Z13, Z6, Z21
+	VPANDD          Z2, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z3, Z23, Z23
+	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
+	VPSRLW          $0x01, Z21, Z25
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z23
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z9, Z24, Z21
+	VPDPBUSD        Z10, Z23, Z21
 	VPUNPCKLDQ      Z12, Z11, Z9
 	VPUNPCKHDQ      Z12, Z11, Z10
 	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z20, Z13, Z10
-	VPUNPCKHDQ      Z20, Z13, Z11
+	VPUNPCKLDQ      Z21, Z20, Z10
+	VPUNPCKHDQ      Z21, Z20, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z9, Z11
 	VPUNPCKLQDQ     Z10, Z9, Z9
 	VPADDD          Z11, Z9, Z9
-	VSHUFI32X4      $0x44, Z18, Z17, Z10
-	VSHUFI32X4      $0x44, Z9, Z21, Z11
-	VSHUFI32X4      $0xee, Z18, Z17, Z12
-	VSHUFI32X4      $0xee, Z9, Z21, Z13
+	VSHUFI32X4      $0x44, Z19, Z18, Z10
+	VSHUFI32X4      $0x44, Z9, Z22, Z11
+	VSHUFI32X4      $0xee, Z19, Z18, Z12
+	VSHUFI32X4      $0xee, Z9, Z22, Z18
 	VSHUFI32X4      $0x88, Z11, Z10, Z9
 	VSHUFI32X4      $0xdd, Z11, Z10, Z10
-	VSHUFI32X4      $0x88, Z13, Z12, Z11
-	VSHUFI32X4      $0xdd, Z13, Z12, Z12
-	VMOVDQU32       quarter0<>+0(SB), Z13
-	VPERMI2Q        Z19, Z15, Z13
-	VCVTPH2PS       Y13, Z13
-	VMOVDQU32       quarter0<>+0(SB), Z17
-	VPERMI2Q        Z16, Z14, Z17
-	VCVTPH2PS       Y17, Z17
+	VSHUFI32X4      $0x88, Z18, Z12, Z11
+	VSHUFI32X4      $0xdd, Z18, Z12, Z12
+	VMOVDQU32       quarter0<>+0(SB), Z18
+	VPERMI2Q        Z17, Z15, Z18
+	VCVTPH2PS       Y18, Z18
+	VMOVDQU32       quarter0<>+0(SB), Z19
+	VPERMI2Q        Z16, Z14, Z19
+	VCVTPH2PS       Y19, Z19
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    32(R13), Z18
-	VMULPS          Z17, Z18, Z18
-	VFMADD231PS     Z18, Z9, Z1
-	VBROADCASTSS    36(R13), Z18
-	VFMADD231PS     Z13, Z18, Z1
+	VBROADCASTSS    32(R13), Z20
+	VMULPS          Z19, Z20, Z20
+	VFMADD231PS     Z20, Z9, Z1
+	VBROADCASTSS    36(R13), Z20
+	VFMADD231PS     Z18, Z20, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z9
-	VPERMI2Q        Z19, Z15, Z9
+	VPERMI2Q        Z17, Z15, Z9
 	VCVTPH2PS       Y9, Z9
-	VMOVDQU32       quarter1<>+0(SB), Z13
-	VPERMI2Q        Z16, Z14, Z13
-	VCVTPH2PS       Y13, Z13
+	VMOVDQU32       quarter1<>+0(SB), Z18
+	VPERMI2Q        Z16, Z14, Z18
+	VCVTPH2PS       Y18, Z18
 	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    72(R13), Z17
-	VMULPS          Z13, Z17, Z17
-	VFMADD231PS     Z17, Z10, Z1
-	VBROADCASTSS    76(R13), Z17
-	VFMADD231PS     Z9, Z17, Z1
+	VBROADCASTSS    72(R13), Z19
+	VMULPS          Z18, Z19, Z19
+	VFMADD231PS     Z19, Z10, Z1
+	VBROADCASTSS    76(R13), Z19
+	VFMADD231PS     Z9, Z19, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z9
-	VPERMI2Q        Z19, Z15, Z9
+	VPERMI2Q        Z17, Z15, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter2<>+0(SB), Z10
 	VPERMI2Q        Z16, Z14, Z10
 	VCVTPH2PS       Y10, Z10
 	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    112(R13), Z13
-	VMULPS          Z10, Z13, Z13
-	VFMADD231PS     Z13, Z11, Z1
-	VBROADCASTSS    116(R13), Z13
-	VFMADD231PS     Z9, Z13, Z1
+	VBROADCASTSS    112(R13), Z18
+	VMULPS          Z10, Z18, Z18
+	VFMADD231PS     Z18, Z11, Z1
+	VBROADCASTSS    116(R13), Z18
+	VFMADD231PS     Z9, Z18, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z9
-	VPERMI2Q        Z19, Z15, Z9
+	VPERMI2Q        Z17, Z15, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter3<>+0(SB), Z10
 	VPERMI2Q        Z16, Z14, Z10
@@ -29746,7 +29746,7 @@ within:
 	PREFETCHT0      128(R9)
 	VMOVDQU32       96(BX), Z11
 	VMOVDQA64       Z11, Z12
-	VMOVDQU32       128(BX), Z13
+	VMOVDQU32       160(BX), Y13
 	VPERMT2B        Z13, Z7, Z12
 	VMOVDQA64       Z0, Z14
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -29760,81 +29760,56 @@ within:
 	VPERMT2B        Z13, Z5, Z12
 	VMOVDQA64       Z11, Z11
 	VPERMT2B        Z13, Z6, Z11
-	VPANDD          Z2, Z12, Z13
+	VPANDD          Z2, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VPSRLW          $0x01, Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z16, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      64(R9)(AX*1)
 	PREFETCHT0      128(R9)(AX*1)
 	VMOVDQU32       96(BX)(AX*1), Z12
-	VMOVDQA64       Z12, Z13
-	VMOVDQU32       128(BX)(AX*1), Z16
-	VPERMT2B        Z16, Z7, Z13
+	VMOVDQA64       Z12, Z16
+	VMOVDQU32       160(BX)(AX*1), Y13
+	VPERMT2B        Z13, Z7, Z16
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z14
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z16, Z8, Z13
-	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z15
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z16, Z5, Z13
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z16, Z6, Z12
-	VPANDD          Z2, Z13, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z17
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z13
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z9, Z16, Z12
-	VPDPBUSD        Z10, Z13, Z12
-	PREFETCHT0      64(R9)(AX*2)
-	PREFETCHT0      128(R9)(AX*2)
-	VMOVDQU32       96(BX)(AX*2), Z13
-	VMOVDQA64       Z13, Z16
-	VMOVDQU32       128(BX)(AX*2), Z17
-	VPERMT2B        Z17, Z7, Z16
-	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z16, K4, Z14
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z17, Z8, Z16
-	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQA64       Z12, Z16
+	VPERMT2B        Z13, Z8, Z16
+	KMOVQ           wordMasks<>+8(SB), K4
 	VMOVDQU8        Z16, K4, Z15
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z17, Z5, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z17, Z6, Z13
+	VMOVDQA64       Z12, Z16
+	VPERMT2B        Z13, Z5, Z16
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z13, Z6, Z12
 	VPANDD          Z2, Z16, Z17
 	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z17
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z17
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z16
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z17, Z13
-	VPDPBUSD        Z10, Z16, Z13
-	PREFETCHT0      64(R9)(CX*1)
-	PREFETCHT0      128(R9)(CX*1)
-	VMOVDQU32       96(BX)(CX*1), Z16
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z17, Z12
+	VPDPBUSD        Z10, Z16, Z12
+	PREFETCHT0      64(R9)(AX*2)
+	PREFETCHT0      128(R9)(AX*2)
+	VMOVDQU32       96(BX)(AX*2), Z16
 	VMOVDQA64       Z16, Z17
-	VMOVDQU32       128(BX)(CX*1), Z18
-	VPERMT2B        Z18, Z7, Z17
-	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU32       160(BX)(AX*2), Y13
+	VPERMT2B        Z13, Z7, Z17
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z17, K4, Z14
 	VMOVDQA64       Z16, Z17
-	VPERMT2B        Z18, Z8, Z17
-	KMOVQ           wordMasks<>+24(SB), K4
+	VPERMT2B        Z13, Z8, Z17
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z17, K4, Z15
 	VMOVDQA64       Z16, Z17
-	VPERMT2B        Z18, Z5, Z17
+	VPERMT2B        Z13, Z5, Z17
 	VMOVDQA64       Z16, Z16
-	VPERMT2B        Z18, Z6, Z16
+	VPERMT2B        Z13, Z6, Z16
 	VPANDD          Z2, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
 	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
@@ -29844,20 +29819,45 @@ within:
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z9, Z18, Z16
 	VPDPBUSD        Z10, Z17, Z16
-	VPUNPCKLDQ      Z12, Z11, Z17
+	PREFETCHT0      64(R9)(CX*1)
+	PREFETCHT0      128(R9)(CX*1)
+	VMOVDQU32       96(BX)(CX*1), Z17
+	VMOVDQA64       Z17, Z18
+	VMOVDQU32       160(BX)(CX*1), Y13
+	VPERMT2B        Z13, Z7, Z18
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z18, K4, Z14
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        Z13, Z8, Z18
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z18, K4, Z15
+	VMOVDQA64       Z17, Z18
+	VPERMT2B        Z13, Z5, Z18
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z13, Z6, Z17
+	VPANDD          Z2, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
+	VPSRLW          $0x01, Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z19, Z17
+	VPDPBUSD        Z10, Z18, Z17
+	VPUNPCKLDQ      Z12, Z11, Z18
 	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z17, Z17
-	VPUNPCKLDQ      Z16, Z13, Z11
-	VPUNPCKHDQ      Z16, Z13, Z12
+	VPADDD          Z11, Z18, Z18
+	VPUNPCKLDQ      Z17, Z16, Z11
+	VPUNPCKHDQ      Z17, Z16, Z12
 	VPADDD          Z12, Z11, Z11
-	VPUNPCKHQDQ     Z11, Z17, Z12
-	VPUNPCKLQDQ     Z11, Z17, Z17
-	VPADDD          Z12, Z17, Z17
+	VPUNPCKHQDQ     Z11, Z18, Z12
+	VPUNPCKLQDQ     Z11, Z18, Z18
+	VPADDD          Z12, Z18, Z18
 	PREFETCHT0      64(R10)
 	PREFETCHT0      128(R10)
 	VMOVDQU32       96(SI), Z11
 	VMOVDQA64       Z11, Z12
-	VMOVDQU32       128(SI), Z13
+	VMOVDQU32       160(SI), Y13
 	VPERMT2B        Z13, Z7, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z12, K4, Z14
@@ -29869,192 +29869,167 @@ within:
 	VPERMT2B        Z13, Z5, Z12
 	VMOVDQA64       Z11, Z11
 	VPERMT2B        Z13, Z6, Z11
-	VPANDD          Z2, Z12, Z13
+	VPANDD          Z2, Z12, Z16
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z12
+	VPSRLW          $0x01, Z11, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z16
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z16, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      64(R10)(AX*1)
 	PREFETCHT0      128(R10)(AX*1)
 	VMOVDQU32       96(SI)(AX*1), Z12
-	VMOVDQA64       Z12, Z13
-	VMOVDQU32       128(SI)(AX*1), Z16
-	VPERMT2B        Z16, Z7, Z13
+	VMOVDQA64       Z12, Z16
+	VMOVDQU32       160(SI)(AX*1), Y13
+	VPERMT2B        Z13, Z7, Z16
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z14
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z16, Z8, Z13
+	VMOVDQU8        Z16, K4, Z14
+	VMOVDQA64       Z12, Z16
+	VPERMT2B        Z13, Z8, Z16
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z15
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z16, Z5, Z13
+	VMOVDQU8        Z16, K4, Z15
+	VMOVDQA64       Z12, Z16
+	VPERMT2B        Z13, Z5, Z16
 	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z16, Z6, Z12
-	VPANDD          Z2, Z13, Z16
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VPERMT2B        Z13, Z6, Z12
+	VPANDD          Z2, Z16, Z17
+	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z16
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z18, Z13
+	VPSRLW          $0x01, Z12, Z19
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z17
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
 	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z9, Z16, Z12
-	VPDPBUSD        Z10, Z13, Z12
+	VPDPBUSD        Z9, Z17, Z12
+	VPDPBUSD        Z10, Z16, Z12
 	PREFETCHT0      64(R10)(AX*2)
 	PREFETCHT0      128(R10)(AX*2)
-	VMOVDQU32       96(SI)(AX*2), Z13
-	VMOVDQA64       Z13, Z16
-	VMOVDQU32       128(SI)(AX*2), Z18
-	VPERMT2B        Z18, Z7, Z16
+	VMOVDQU32       96(SI)(AX*2), Z16
+	VMOVDQA64       Z16, Z17
+	VMOVDQU32       160(SI)(AX*2), Y13
+	VPERMT2B        Z13, Z7, Z17
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z16, K4, Z14
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z18, Z8, Z16
+	VMOVDQU8        Z17, K4, Z14
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        Z13, Z8, Z17
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z16, K4, Z15
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z18, Z5, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z18, Z6, Z13
-	VPANDD          Z2, Z16, Z18
-	VGF2P8AFFINEQB  $0x00, Z3, Z16, Z16
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z18
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z19, Z16
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z18, Z13
-	VPDPBUSD        Z10, Z16, Z13
-	PREFETCHT0      64(R10)(CX*1)
-	PREFETCHT0      128(R10)(CX*1)
-	VMOVDQU32       96(SI)(CX*1), Z16
-	VMOVDQA64       Z16, Z18
-	VMOVDQU32       128(SI)(CX*1), Z19
-	VPERMT2B        Z19, Z7, Z18
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z14
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        Z19, Z8, Z18
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z15
-	VMOVDQA64       Z16, Z18
-	VPERMT2B        Z19, Z5, Z18
+	VMOVDQU8        Z17, K4, Z15
+	VMOVDQA64       Z16, Z17
+	VPERMT2B        Z13, Z5, Z17
 	VMOVDQA64       Z16, Z16
-	VPERMT2B        Z19, Z6, Z16
-	VPANDD          Z2, Z18, Z19
-	VGF2P8AFFINEQB  $0x00, Z3, Z18, Z18
+	VPERMT2B        Z13, Z6, Z16
+	VPANDD          Z2, Z17, Z19
+	VGF2P8AFFINEQB  $0x00, Z3, Z17, Z17
 	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
 	VPSRLW          $0x01, Z16, Z20
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z16, Z19
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z18
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z17
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z9, Z19, Z16
-	VPDPBUSD        Z10, Z18, Z16
-	VPUNPCKLDQ      Z12, Z11, Z18
+	VPDPBUSD        Z10, Z17, Z16
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       96(SI)(CX*1), Z17
+	VMOVDQA64       Z17, Z19
+	VMOVDQU32       160(SI)(CX*1), Y13
+	VPERMT2B        Z13, Z7, Z19
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z19, K4, Z14
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z13, Z8, Z19
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z19, K4, Z15
+	VMOVDQA64       Z17, Z19
+	VPERMT2B        Z13, Z5, Z19
+	VMOVDQA64       Z17, Z17
+	VPERMT2B        Z13, Z6, Z17
+	VPANDD          Z2, Z19, Z20
+	VGF2P8AFFINEQB  $0x00, Z3, Z19, Z19
+	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
+	VPSRLW          $0x01, Z17, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z17, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z19
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z9, Z20, Z17
+	VPDPBUSD        Z10, Z19, Z17
+	VPUNPCKLDQ      Z12, Z11, Z19
 	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z18, Z18
-	VPUNPCKLDQ      Z16, Z13, Z11
-	VPUNPCKHDQ      Z16, Z13, Z12
+	VPADDD          Z11, Z19, Z19
+	VPUNPCKLDQ      Z17, Z16, Z11
+	VPUNPCKHDQ      Z17, Z16, Z12
 	VPADDD          Z12, Z11, Z11
-	VPUNPCKHQDQ     Z11, Z18, Z12
-	VPUNPCKLQDQ     Z11, Z18, Z18
-	VPADDD          Z12, Z18, Z18
+	VPUNPCKHQDQ     Z11, Z19, Z12
+	VPUNPCKLQDQ     Z11, Z19, Z19
+	VPADDD          Z12, Z19, Z19
 	PREFETCHT0      64(R11)
 	PREFETCHT0      128(R11)
 	VMOVDQU32       96(DI), Z11
 	VMOVDQA64       Z11, Z12
-	VMOVDQU32       128(DI), Z13
+	VMOVDQU32       160(DI), Y13
 	VPERMT2B        Z13, Z7, Z12
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
 	VMOVDQU8        Z12, K4, Z16
 	VMOVDQA64       Z11, Z12
 	VPERMT2B        Z13, Z8, Z12
-	VMOVDQA64       Z0, Z19
+	VMOVDQA64       Z0, Z17
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z12, K4, Z19
+	VMOVDQU8        Z12, K4, Z17
 	VMOVDQA64       Z11, Z12
 	VPERMT2B        Z13, Z5, Z12
 	VMOVDQA64       Z11, Z11
 	VPERMT2B        Z13, Z6, Z11
-	VPANDD          Z2, Z12, Z13
+	VPANDD          Z2, Z12, Z20
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
+	VPSRLW          $0x01, Z11, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z20, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      64(R11)(AX*1)
 	PREFETCHT0      128(R11)(AX*1)
 	VMOVDQU32       96(DI)(AX*1), Z12
-	VMOVDQA64       Z12, Z13
-	VMOVDQU32       128(DI)(AX*1), Z20
-	VPERMT2B        Z20, Z7, Z13
+	VMOVDQA64       Z12, Z20
+	VMOVDQU32       160(DI)(AX*1), Y13
+	VPERMT2B        Z13, Z7, Z20
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z16
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z20, Z8, Z13
-	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z13, K4, Z19
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z20, Z5, Z13
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z20, Z6, Z12
-	VPANDD          Z2, Z13, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z21
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z13
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z9, Z20, Z12
-	VPDPBUSD        Z10, Z13, Z12
-	PREFETCHT0      64(R11)(AX*2)
-	PREFETCHT0      128(R11)(AX*2)
-	VMOVDQU32       96(DI)(AX*2), Z13
-	VMOVDQA64       Z13, Z20
-	VMOVDQU32       128(DI)(AX*2), Z21
-	VPERMT2B        Z21, Z7, Z20
-	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z13, Z20
-	VPERMT2B        Z21, Z8, Z20
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z20, K4, Z19
-	VMOVDQA64       Z13, Z20
-	VPERMT2B        Z21, Z5, Z20
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z21, Z6, Z13
+	VMOVDQA64       Z12, Z20
+	VPERMT2B        Z13, Z8, Z20
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z20, K4, Z17
+	VMOVDQA64       Z12, Z20
+	VPERMT2B        Z13, Z5, Z20
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z13, Z6, Z12
 	VPANDD          Z2, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z21
+	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
+	VPSRLW          $0x01, Z12, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z21
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z20
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z21, Z13
-	VPDPBUSD        Z10, Z20, Z13
-	PREFETCHT0      64(R11)(CX*1)
-	PREFETCHT0      128(R11)(CX*1)
-	VMOVDQU32       96(DI)(CX*1), Z20
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z9, Z21, Z12
+	VPDPBUSD        Z10, Z20, Z12
+	PREFETCHT0      64(R11)(AX*2)
+	PREFETCHT0      128(R11)(AX*2)
+	VMOVDQU32       96(DI)(AX*2), Z20
 	VMOVDQA64       Z20, Z21
-	VMOVDQU32       128(DI)(CX*1), Z22
-	VPERMT2B        Z22, Z7, Z21
-	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU32       160(DI)(AX*2), Y13
+	VPERMT2B        Z13, Z7, Z21
+	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z21, K4, Z16
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        Z22, Z8, Z21
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z21, K4, Z19
+	VPERMT2B        Z13, Z8, Z21
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z21, K4, Z17
 	VMOVDQA64       Z20, Z21
-	VPERMT2B        Z22, Z5, Z21
+	VPERMT2B        Z13, Z5, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        Z22, Z6, Z20
+	VPERMT2B        Z13, Z6, Z20
 	VPANDD          Z2, Z21, Z22
 	VGF2P8AFFINEQB  $0x00, Z3, Z21, Z21
 	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
@@ -30064,170 +30039,195 @@ within:
 	VMOVDQA32       Z0, Z20
 	VPDPBUSD        Z9, Z22, Z20
 	VPDPBUSD        Z10, Z21, Z20
-	VPUNPCKLDQ      Z12, Z11, Z21
+	PREFETCHT0      64(R11)(CX*1)
+	PREFETCHT0      128(R11)(CX*1)
+	VMOVDQU32       96(DI)(CX*1), Z21
+	VMOVDQA64       Z21, Z22
+	VMOVDQU32       160(DI)(CX*1), Y13
+	VPERMT2B        Z13, Z7, Z22
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z22, K4, Z16
+	VMOVDQA64       Z21, Z22
+	VPERMT2B        Z13, Z8, Z22
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z22, K4, Z17
+	VMOVDQA64       Z21, Z22
+	VPERMT2B        Z13, Z5, Z22
+	VMOVDQA64       Z21, Z21
+	VPERMT2B        Z13, Z6, Z21
+	VPANDD          Z2, Z22, Z23
+	VGF2P8AFFINEQB  $0x00, Z3, Z22, Z22
+	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
+	VPSRLW          $0x01, Z21, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z22
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z9, Z23, Z21
+	VPDPBUSD        Z10, Z22, Z21
+	VPUNPCKLDQ      Z12, Z11, Z22
 	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z21, Z21
-	VPUNPCKLDQ      Z20, Z13, Z11
-	VPUNPCKHDQ      Z20, Z13, Z12
+	VPADDD          Z11, Z22, Z22
+	VPUNPCKLDQ      Z21, Z20, Z11
+	VPUNPCKHDQ      Z21, Z20, Z12
 	VPADDD          Z12, Z11, Z11
-	VPUNPCKHQDQ     Z11, Z21, Z12
-	VPUNPCKLQDQ     Z11, Z21, Z21
-	VPADDD          Z12, Z21, Z21
+	VPUNPCKHQDQ     Z11, Z22, Z12
+	VPUNPCKLQDQ     Z11, Z22, Z22
+	VPADDD          Z12, Z22, Z22
 	PREFETCHT0      64(R12)
 	PREFETCHT0      128(R12)
 	VMOVDQU32       96(R8), Z11
 	VMOVDQA64       Z11, Z12
-	VMOVDQU32       128(R8), Z13
+	VMOVDQU32       160(R8), Y13
 	VPERMT2B        Z13, Z7, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z12, K4, Z16
 	VMOVDQA64       Z11, Z12
 	VPERMT2B        Z13, Z8, Z12
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z12, K4, Z19
+	VMOVDQU8        Z12, K4, Z17
 	VMOVDQA64       Z11, Z12
 	VPERMT2B        Z13, Z5, Z12
 	VMOVDQA64       Z11, Z11
 	VPERMT2B        Z13, Z6, Z11
-	VPANDD          Z2, Z12, Z13
+	VPANDD          Z2, Z12, Z20
 	VGF2P8AFFINEQB  $0x00, Z3, Z12, Z12
 	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x01, Z11, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z13
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z12
+	VPSRLW          $0x01, Z11, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z11, Z20
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z12
 	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z9, Z13, Z11
+	VPDPBUSD        Z9, Z20, Z11
 	VPDPBUSD        Z10, Z12, Z11
 	PREFETCHT0      64(R12)(AX*1)
 	PREFETCHT0      128(R12)(AX*1)
 	VMOVDQU32       96(R8)(AX*1), Z12
-	VMOVDQA64       Z12, Z13
-	VMOVDQU32       128(R8)(AX*1), Z20
-	VPERMT2B        Z20, Z7, Z13
+	VMOVDQA64       Z12, Z20
+	VMOVDQU32       160(R8)(AX*1), Y13
+	VPERMT2B        Z13, Z7, Z20
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z16
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z20, Z8, Z13
+	VMOVDQU8        Z20, K4, Z16
+	VMOVDQA64       Z12, Z20
+	VPERMT2B        Z13, Z8, Z20
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z13, K4, Z19
-	VMOVDQA64       Z12, Z13
-	VPERMT2B        Z20, Z5, Z13
+	VMOVDQU8        Z20, K4, Z17
+	VMOVDQA64       Z12, Z20
+	VPERMT2B        Z13, Z5, Z20
 	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z20, Z6, Z12
-	VPANDD          Z2, Z13, Z20
-	VGF2P8AFFINEQB  $0x00, Z3, Z13, Z13
+	VPERMT2B        Z13, Z6, Z12
+	VPANDD          Z2, Z20, Z21
+	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
 	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x01, Z12, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z20
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z22, Z13
+	VPSRLW          $0x01, Z12, Z23
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z12, Z21
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
 	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z9, Z20, Z12
-	VPDPBUSD        Z10, Z13, Z12
+	VPDPBUSD        Z9, Z21, Z12
+	VPDPBUSD        Z10, Z20, Z12
 	PREFETCHT0      64(R12)(AX*2)
 	PREFETCHT0      128(R12)(AX*2)
-	VMOVDQU32       96(R8)(AX*2), Z13
-	VMOVDQA64       Z13, Z20
-	VMOVDQU32       128(R8)(AX*2), Z22
-	VPERMT2B        Z22, Z7, Z20
+	VMOVDQU32       96(R8)(AX*2), Z20
+	VMOVDQA64       Z20, Z21
+	VMOVDQU32       160(R8)(AX*2), Y13
+	VPERMT2B        Z13, Z7, Z21
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z20, K4, Z16
-	VMOVDQA64       Z13, Z20
-	VPERMT2B        Z22, Z8, Z20
+	VMOVDQU8        Z21, K4, Z16
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z13, Z8, Z21
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z20, K4, Z19
-	VMOVDQA64       Z13, Z20
-	VPERMT2B        Z22, Z5, Z20
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z22, Z6, Z13
-	VPANDD          Z2, Z20, Z22
-	VGF2P8AFFINEQB  $0x00, Z3, Z20, Z20
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x01, Z13, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z13, Z22
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z23, Z20
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z9, Z22, Z13
-	VPDPBUSD        Z10, Z20, Z13
-	PREFETCHT0      64(R12)(CX*1)
-	PREFETCHT0      128(R12)(CX*1)
-	VMOVDQU32       96(R8)(CX*1), Z20
-	VMOVDQA64       Z20, Z22
-	VMOVDQU32       128(R8)(CX*1), Z23
-	VPERMT2B        Z23, Z7, Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z16
-	VMOVDQA64       Z20, Z22
-	VPERMT2B        Z23, Z8, Z22
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z22, K4, Z19
-	VMOVDQA64       Z20, Z22
-	VPERMT2B        Z23, Z5, Z22
+	VMOVDQU8        Z21, K4, Z17
+	VMOVDQA64       Z20, Z21
+	VPERMT2B        Z13, Z5, Z21
 	VMOVDQA64       Z20, Z20
-	VPERMT2B        Z23, Z6, Z20
-	VPANDD          Z2, Z22, Z23
-	VGF2P8AFFINEQB  $0x00, Z3, Z22, Z22
+	VPERMT2B        Z13, Z6, Z20
+	VPANDD          Z2, Z21, Z23
+	VGF2P8AFFINEQB  $0x00, Z3, Z21, Z21
 	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
 	VPSRLW          $0x01, Z20, Z24
 	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z20, Z23
-	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z22
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z24, Z21
 	VMOVDQA32       Z0, Z20
 	VPDPBUSD        Z9, Z23, Z20
-	VPDPBUSD        Z10, Z22, Z20
+	VPDPBUSD        Z10, Z21, Z20
+	PREFETCHT0      64(R12)(CX*1)
+	PREFETCHT0      128(R12)(CX*1)
+	VMOVDQU32       96(R8)(CX*1), Z21
+	VMOVDQA64       Z21, Z23
+	VMOVDQU32       160(R8)(CX*1), Y13
+	VPERMT2B        Z13, Z7, Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z23, K4, Z16
+	VMOVDQA64       Z21, Z23
+	VPERMT2B        Z13, Z8, Z23
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z23, K4, Z17
+	VMOVDQA64       Z21, Z23
+	VPERMT2B        Z13, Z5, Z23
+	VMOVDQA64       Z21, Z21
+	VPERMT2B        Z13, Z6, Z21
+	VPANDD          Z2, Z23, Z24
+	VGF2P8AFFINEQB  $0x00, Z3, Z23, Z23
+	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
+	VPSRLW          $0x01, Z21, Z25
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z21, Z24
+	VPTERNLOGD      $0xf8, fifthBits<>+0(SB), Z25, Z23
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z9, Z24, Z21
+	VPDPBUSD        Z10, Z23, Z21
 	VPUNPCKLDQ      Z12, Z11, Z9
 	VPUNPCKHDQ      Z12, Z11, Z10
 	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z20, Z13, Z10
-	VPUNPCKHDQ      Z20, Z13, Z11
+	VPUNPCKLDQ      Z21, Z20, Z10
+	VPUNPCKHDQ      Z21, Z20, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z9, Z11
 	VPUNPCKLQDQ     Z10, Z9, Z9
 	VPADDD          Z11, Z9, Z9
-	VSHUFI32X4      $0x44, Z18, Z17, Z10
-	VSHUFI32X4      $0x44, Z9, Z21, Z11
-	VSHUFI32X4      $0xee, Z18, Z17, Z12
-	VSHUFI32X4      $0xee, Z9, Z21, Z13
+	VSHUFI32X4      $0x44, Z19, Z18, Z10
+	VSHUFI32X4      $0x44, Z9, Z22, Z11
+	VSHUFI32X4      $0xee, Z19, Z18, Z12
+	VSHUFI32X4      $0xee, Z9, Z22, Z18
 	VSHUFI32X4      $0x88, Z11, Z10, Z9
 	VSHUFI32X4      $0xdd, Z11, Z10, Z10
-	VSHUFI32X4      $0x88, Z13, Z12, Z11
-	VSHUFI32X4      $0xdd, Z13, Z12, Z12
-	VMOVDQU32       quarter0<>+0(SB), Z13
-	VPERMI2Q        Z19, Z15, Z13
-	VCVTPH2PS       Y13, Z13
-	VMOVDQU32       quarter0<>+0(SB), Z17
-	VPERMI2Q        Z16, Z14, Z17
-	VCVTPH2PS       Y17, Z17
+	VSHUFI32X4      $0x88, Z18, Z12, Z11
+	VSHUFI32X4      $0xdd, Z18, Z12, Z12
+	VMOVDQU32       quarter0<>+0(SB), Z18
+	VPERMI2Q        Z17, Z15, Z18
+	VCVTPH2PS       Y18, Z18
+	VMOVDQU32       quarter0<>+0(SB), Z19
+	VPERMI2Q        Z16, Z14, Z19
+	VCVTPH2PS       Y19, Z19
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    192(R13), Z18
-	VMULPS          Z17, Z18, Z18
-	VFMADD231PS     Z18, Z9, Z1
-	VBROADCASTSS    196(R13), Z18
-	VFMADD231PS     Z13, Z18, Z1
+	VBROADCASTSS    192(R13), Z20
+	VMULPS          Z19, Z20, Z20
+	VFMADD231PS     Z20, Z9, Z1
+	VBROADCASTSS    196(R13), Z20
+	VFMADD231PS     Z18, Z20, Z1
 	VMOVDQU32       quarter1<>+0(SB), Z9
-	VPERMI2Q        Z19, Z15, Z9
+	VPERMI2Q        Z17, Z15, Z9
 	VCVTPH2PS       Y9, Z9
-	VMOVDQU32       quarter1<>+0(SB), Z13
-	VPERMI2Q        Z16, Z14, Z13
-	VCVTPH2PS       Y13, Z13
+	VMOVDQU32       quarter1<>+0(SB), Z18
+	VPERMI2Q        Z16, Z14, Z18
+	VCVTPH2PS       Y18, Z18
 	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    232(R13), Z17
-	VMULPS          Z13, Z17, Z17
-	VFMADD231PS     Z17, Z10, Z1
-	VBROADCASTSS    236(R13), Z17
-	VFMADD231PS     Z9, Z17, Z1
+	VBROADCASTSS    232(R13), Z19
+	VMULPS          Z18, Z19, Z19
+	VFMADD231PS     Z19, Z10, Z1
+	VBROADCASTSS    236(R13), Z19
+	VFMADD231PS     Z9, Z19, Z1
 	VMOVDQU32       quarter2<>+0(SB), Z9
-	VPERMI2Q        Z19, Z15, Z9
+	VPERMI2Q        Z17, Z15, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter2<>+0(SB), Z10
 	VPERMI2Q        Z16, Z14, Z10
 	VCVTPH2PS       Y10, Z10
 	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    272(R13), Z13
-	VMULPS          Z10, Z13, Z13
-	VFMADD231PS     Z13, Z11, Z1
-	VBROADCASTSS    276(R13), Z13
-	VFMADD231PS     Z9, Z13, Z1
+	VBROADCASTSS    272(R13), Z18
+	VMULPS          Z10, Z18, Z18
+	VFMADD231PS     Z18, Z11, Z1
+	VBROADCASTSS    276(R13), Z18
+	VFMADD231PS     Z9, Z18, Z1
 	VMOVDQU32       quarter3<>+0(SB), Z9
-	VPERMI2Q        Z19, Z15, Z9
+	VPERMI2Q        Z17, Z15, Z9
 	VCVTPH2PS       Y9, Z9
 	VMOVDQU32       quarter3<>+0(SB), Z10
 	VPERMI2Q        Z16, Z14, Z10
@@ -30294,30 +30294,30 @@ DATA codes24_8_0<>+36(SB)/1, $0x3c
 DATA codes24_8_0<>+37(SB)/1, $0x3d
 DATA codes24_8_0<>+38(SB)/1, $0x3e
 DATA codes24_8_0<>+39(SB)/1, $0x3f
-DATA codes24_8_0<>+40(SB)/1, $0x60
-DATA codes24_8_0<>+41(SB)/1, $0x61
-DATA codes24_8_0<>+42(SB)/1, $0x62
-DATA codes24_8_0<>+43(SB)/1, $0x63
-DATA codes24_8_0<>+44(SB)/1, $0x64
-DATA codes24_8_0<>+45(SB)/1, $0x65
-DATA codes24_8_0<>+46(SB)/1, $0x66
-DATA codes24_8_0<>+47(SB)/1, $0x67
-DATA codes24_8_0<>+48(SB)/1, $0x70
-DATA codes24_8_0<>+49(SB)/1, $0x71
-DATA codes24_8_0<>+50(SB)/1, $0x72
-DATA codes24_8_0<>+51(SB)/1, $0x73
-DATA codes24_8_0<>+52(SB)/1, $0x74
-DATA codes24_8_0<>+53(SB)/1, $0x75
-DATA codes24_8_0<>+54(SB)/1, $0x76
-DATA codes24_8_0<>+55(SB)/1, $0x77
-DATA codes24_8_0<>+56(SB)/1, $0x78
-DATA codes24_8_0<>+57(SB)/1, $0x79
-DATA codes24_8_0<>+58(SB)/1, $0x7a
-DATA codes24_8_0<>+59(SB)/1, $0x7b
-DATA codes24_8_0<>+60(SB)/1, $0x7c
-DATA codes24_8_0<>+61(SB)/1, $0x7d
-DATA codes24_8_0<>+62(SB)/1, $0x7e
-DATA codes24_8_0<>+63(SB)/1, $0x7f
+DATA codes24_8_0<>+40(SB)/1, $0x40
+DATA codes24_8_0<>+41(SB)/1, $0x41
+DATA codes24_8_0<>+42(SB)/1, $0x42
+DATA codes24_8_0<>+43(SB)/1, $0x43
+DATA codes24_8_0<>+44(SB)/1, $0x44
+DATA codes24_8_0<>+45(SB)/1, $0x45
+DATA codes24_8_0<>+46(SB)/1, $0x46
+DATA codes24_8_0<>+47(SB)/1, $0x47
+DATA codes24_8_0<>+48(SB)/1, $0x50
+DATA codes24_8_0<>+49(SB)/1, $0x51
+DATA codes24_8_0<>+50(SB)/1, $0x52
+DATA codes24_8_0<>+51(SB)/1, $0x53
+DATA codes24_8_0<>+52(SB)/1, $0x54
+DATA codes24_8_0<>+53(SB)/1, $0x55
+DATA codes24_8_0<>+54(SB)/1, $0x56
+DATA codes24_8_0<>+55(SB)/1, $0x57
+DATA codes24_8_0<>+56(SB)/1, $0x58
+DATA codes24_8_0<>+57(SB)/1, $0x59
+DATA codes24_8_0<>+58(SB)/1, $0x5a
+DATA codes24_8_0<>+59(SB)/1, $0x5b
+DATA codes24_8_0<>+60(SB)/1, $0x5c
+DATA codes24_8_0<>+61(SB)/1, $0x5d
+DATA codes24_8_0<>+62(SB)/1, $0x5e
+DATA codes24_8_0<>+63(SB)/1, $0x5f
 GLOBL codes24_8_0<>(SB), RODATA|NOPTR, $64
 
 DATA codes24_8_1<>+0(SB)/1, $0x04
@@ -30368,22 +30368,22 @@ DATA codes24_8_1<>+44(SB)/1, $0x35
 DATA codes24_8_1<>+45(SB)/1, $0x35
 DATA codes24_8_1<>+46(SB)/1, $0x35
 DATA codes24_8_1<>+47(SB)/1, $0x35
-DATA codes24_8_1<>+48(SB)/1, $0x6c
-DATA codes24_8_1<>+49(SB)/1, $0x6c
-DATA codes24_8_1<>+50(SB)/1, $0x6e
-DATA codes24_8_1<>+51(SB)/1, $0x6c
-DATA codes24_8_1<>+52(SB)/1, $0x6c
-DATA codes24_8_1<>+53(SB)/1, $0x6c
-DATA codes24_8_1<>+54(SB)/1, $0x6c
-DATA codes24_8_1<>+55(SB)/1, $0x6c
-DATA codes24_8_1<>+56(SB)/1, $0x6d
-DATA codes24_8_1<>+57(SB)/1, $0x6d
-DATA codes24_8_1<>+58(SB)/1, $0x6f
-DATA codes24_8_1<>+59(SB)/1, $0x6d
-DATA codes24_8_1<>+60(SB)/1, $0x6d
-DATA codes24_8_1<>+61(SB)/1, $0x6d
-DATA codes24_8_1<>+62(SB)/1, $0x6d
-DATA codes24_8_1<>+63(SB)/1, $0x6d
+DATA codes24_8_1<>+48(SB)/1, $0x4c
+DATA codes24_8_1<>+49(SB)/1, $0x4c
+DATA codes24_8_1<>+50(SB)/1, $0x4e
+DATA codes24_8_1<>+51(SB)/1, $0x4c
+DATA codes24_8_1<>+52(SB)/1, $0x4c
+DATA codes24_8_1<>+53(SB)/1, $0x4c
+DATA codes24_8_1<>+54(SB)/1, $0x4c
+DATA codes24_8_1<>+55(SB)/1, $0x4c
+DATA codes24_8_1<>+56(SB)/1, $0x4d
+DATA codes24_8_1<>+57(SB)/1, $0x4d
+DATA codes24_8_1<>+58(SB)/1, $0x4f
+DATA codes24_8_1<>+59(SB)/1, $0x4d
+DATA codes24_8_1<>+60(SB)/1, $0x4d
+DATA codes24_8_1<>+61(SB)/1, $0x4d
+DATA codes24_8_1<>+62(SB)/1, $0x4d
+DATA codes24_8_1<>+63(SB)/1, $0x4d
 GLOBL codes24_8_1<>(SB), RODATA|NOPTR, $64
 
 DATA halves24_0<>+0(SB)/1, $0x00
@@ -30434,22 +30434,22 @@ DATA halves24_0<>+44(SB)/1, $0x30
 DATA halves24_0<>+45(SB)/1, $0x31
 DATA halves24_0<>+46(SB)/1, $0x30
 DATA halves24_0<>+47(SB)/1, $0x31
-DATA halves24_0<>+48(SB)/1, $0x68
-DATA halves24_0<>+49(SB)/1, $0x69
-DATA halves24_0<>+50(SB)/1, $0x68
-DATA halves24_0<>+51(SB)/1, $0x69
-DATA halves24_0<>+52(SB)/1, $0x68
-DATA halves24_0<>+53(SB)/1, $0x69
-DATA halves24_0<>+54(SB)/1, $0x68
-DATA halves24_0<>+55(SB)/1, $0x69
-DATA halves24_0<>+56(SB)/1, $0x68
-DATA halves24_0<>+57(SB)/1, $0x69
-DATA halves24_0<>+58(SB)/1, $0x68
-DATA halves24_0<>+59(SB)/1, $0x69
-DATA halves24_0<>+60(SB)/1, $0x68
-DATA halves24_0<>+61(SB)/1, $0x69
-DATA halves24_0<>+62(SB)/1, $0x68
-DATA halves24_0<>+63(SB)/1, $0x69
+DATA halves24_0<>+48(SB)/1, $0x48
+DATA halves24_0<>+49(SB)/1, $0x49
+DATA halves24_0<>+50(SB)/1, $0x48
+DATA halves24_0<>+51(SB)/1, $0x49
+DATA halves24_0<>+52(SB)/1, $0x48
+DATA halves24_0<>+53(SB)/1, $0x49
+DATA halves24_0<>+54(SB)/1, $0x48
+DATA halves24_0<>+55(SB)/1, $0x49
+DATA halves24_0<>+56(SB)/1, $0x48
+DATA halves24_0<>+57(SB)/1, $0x49
+DATA halves24_0<>+58(SB)/1, $0x48
+DATA halves24_0<>+59(SB)/1, $0x49
+DATA halves24_0<>+60(SB)/1, $0x48
+DATA halves24_0<>+61(SB)/1, $0x49
+DATA halves24_0<>+62(SB)/1, $0x48
+DATA halves24_0<>+63(SB)/1, $0x49
 GLOBL halves24_0<>(SB), RODATA|NOPTR, $64
 
 DATA halves24_2<>+0(SB)/1, $0x02
@@ -30500,22 +30500,22 @@ DATA halves24_2<>+44(SB)/1, $0x32
 DATA halves24_2<>+45(SB)/1, $0x33
 DATA halves24_2<>+46(SB)/1, $0x32
 DATA halves24_2<>+47(SB)/1, $0x33
-DATA halves24_2<>+48(SB)/1, $0x6a
-DATA halves24_2<>+49(SB)/1, $0x6b
-DATA halves24_2<>+50(SB)/1, $0x6a
-DATA halves24_2<>+51(SB)/1, $0x6b
-DATA halves24_2<>+52(SB)/1, $0x6a
-DATA halves24_2<>+53(SB)/1, $0x6b
-DATA halves24_2<>+54(SB)/1, $0x6a
-DATA halves24_2<>+55(SB)/1, $0x6b
-DATA halves24_2<>+56(SB)/1, $0x6a
-DATA halves24_2<>+57(SB)/1, $0x6b
-DATA halves24_2<>+58(SB)/1, $0x6a
-DATA halves24_2<>+59(SB)/1, $0x6b
-DATA halves24_2<>+60(SB)/1, $0x6a
-DATA halves24_2<>+61(SB)/1, $0x6b
-DATA halves24_2<>+62(SB)/1, $0x6a
-DATA halves24_2<>+63(SB)/1, $0x6b
+DATA halves24_2<>+48(SB)/1, $0x4a
+DATA halves24_2<>+49(SB)/1, $0x4b
+DATA halves24_2<>+50(SB)/1, $0x4a
+DATA halves24_2<>+51(SB)/1, $0x4b
+DATA halves24_2<>+52(SB)/1, $0x4a
+DATA halves24_2<>+53(SB)/1, $0x4b
+DATA halves24_2<>+54(SB)/1, $0x4a
+DATA halves24_2<>+55(SB)/1, $0x4b
+DATA halves24_2<>+56(SB)/1, $0x4a
+DATA halves24_2<>+57(SB)/1, $0x4b
+DATA halves24_2<>+58(SB)/1, $0x4a
+DATA halves24_2<>+59(SB)/1, $0x4b
+DATA halves24_2<>+60(SB)/1, $0x4a
+DATA halves24_2<>+61(SB)/1, $0x4b
+DATA halves24_2<>+62(SB)/1, $0x4a
+DATA halves24_2<>+63(SB)/1, $0x4b
 GLOBL halves24_2<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
@@ -43828,7 +43828,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       8(BX), Z11
+	VPBROADCASTQ    64(BX), Z11
 	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
@@ -43842,7 +43842,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       8(BX)(AX*1), Z11
+	VPBROADCASTQ    64(BX)(AX*1), Z11
 	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
@@ -43856,7 +43856,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       8(BX)(AX*2), Z11
+	VPBROADCASTQ    64(BX)(AX*2), Z11
 	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
@@ -43870,7 +43870,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       8(BX)(CX*1), Z11
+	VPBROADCASTQ    64(BX)(CX*1), Z11
 	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
@@ -43893,7 +43893,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(SI), Z12
+	VPBROADCASTQ    64(SI), Z12
 	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -43907,7 +43907,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(SI)(AX*1), Z12
+	VPBROADCASTQ    64(SI)(AX*1), Z12
 	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -43921,7 +43921,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(SI)(AX*2), Z12
+	VPBROADCASTQ    64(SI)(AX*2), Z12
 	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -43935,7 +43935,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       8(SI)(CX*1), Z12
+	VPBROADCASTQ    64(SI)(CX*1), Z12
 	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -43960,7 +43960,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       8(DI), Z14
+	VPBROADCASTQ    64(DI), Z14
 	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
@@ -43974,7 +43974,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       8(DI)(AX*1), Z14
+	VPBROADCASTQ    64(DI)(AX*1), Z14
 	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
@@ -43988,7 +43988,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       8(DI)(AX*2), Z14
+	VPBROADCASTQ    64(DI)(AX*2), Z14
 	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
@@ -44002,7 +44002,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       8(DI)(CX*1), Z14
+	VPBROADCASTQ    64(DI)(CX*1), Z14
 	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
@@ -44025,7 +44025,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       8(R8), Z15
+	VPBROADCASTQ    64(R8), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -44039,7 +44039,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       8(R8)(AX*1), Z15
+	VPBROADCASTQ    64(R8)(AX*1), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -44053,7 +44053,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       8(R8)(AX*2), Z15
+	VPBROADCASTQ    64(R8)(AX*2), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -44067,7 +44067,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       8(R8)(CX*1), Z15
+	VPBROADCASTQ    64(R8)(CX*1), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -44140,7 +44140,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       80(BX), Z11
+	VPBROADCASTQ    136(BX), Z11
 	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
@@ -44154,7 +44154,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       80(BX)(AX*1), Z11
+	VPBROADCASTQ    136(BX)(AX*1), Z11
 	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
@@ -44168,7 +44168,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       80(BX)(AX*2), Z11
+	VPBROADCASTQ    136(BX)(AX*2), Z11
 	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
@@ -44182,7 +44182,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z9, K4, Z10
 	VMOVDQA64       Z9, Z9
-	VMOVDQU32       80(BX)(CX*1), Z11
+	VPBROADCASTQ    136(BX)(CX*1), Z11
 	VPERMT2B        Z11, Z5, Z9
 	VPANDD          Z3, Z9, Z11
 	VGF2P8AFFINEQB  $0x00, Z4, Z9, Z9
@@ -44205,7 +44205,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(SI), Z12
+	VPBROADCASTQ    136(SI), Z12
 	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -44219,7 +44219,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(SI)(AX*1), Z12
+	VPBROADCASTQ    136(SI)(AX*1), Z12
 	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -44233,7 +44233,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(SI)(AX*2), Z12
+	VPBROADCASTQ    136(SI)(AX*2), Z12
 	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -44247,7 +44247,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z11, K4, Z10
 	VMOVDQA64       Z11, Z11
-	VMOVDQU32       80(SI)(CX*1), Z12
+	VPBROADCASTQ    136(SI)(CX*1), Z12
 	VPERMT2B        Z12, Z5, Z11
 	VPANDD          Z3, Z11, Z12
 	VGF2P8AFFINEQB  $0x00, Z4, Z11, Z11
@@ -44272,7 +44272,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       80(DI), Z14
+	VPBROADCASTQ    136(DI), Z14
 	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
@@ -44286,7 +44286,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       80(DI)(AX*1), Z14
+	VPBROADCASTQ    136(DI)(AX*1), Z14
 	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
@@ -44300,7 +44300,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       80(DI)(AX*2), Z14
+	VPBROADCASTQ    136(DI)(AX*2), Z14
 	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
@@ -44314,7 +44314,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z6, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       80(DI)(CX*1), Z14
+	VPBROADCASTQ    136(DI)(CX*1), Z14
 	VPERMT2B        Z14, Z5, Z12
 	VPANDD          Z3, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z4, Z12, Z12
@@ -44337,7 +44337,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       80(R8), Z15
+	VPBROADCASTQ    136(R8), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -44351,7 +44351,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       80(R8)(AX*1), Z15
+	VPBROADCASTQ    136(R8)(AX*1), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -44365,7 +44365,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       80(R8)(AX*2), Z15
+	VPBROADCASTQ    136(R8)(AX*2), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -44379,7 +44379,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z6, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       80(R8)(CX*1), Z15
+	VPBROADCASTQ    136(R8)(CX*1), Z15
 	VPERMT2B        Z15, Z5, Z14
 	VPANDD          Z3, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z4, Z14, Z14
@@ -44510,7 +44510,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       8(BX), Z14
+	VPBROADCASTQ    64(BX), Z14
 	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
@@ -44527,7 +44527,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       8(BX)(AX*1), Z14
+	VPBROADCASTQ    64(BX)(AX*1), Z14
 	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
@@ -44544,7 +44544,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       8(BX)(AX*2), Z14
+	VPBROADCASTQ    64(BX)(AX*2), Z14
 	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
@@ -44561,7 +44561,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       8(BX)(CX*1), Z14
+	VPBROADCASTQ    64(BX)(CX*1), Z14
 	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
@@ -44596,7 +44596,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       8(SI), Z16
+	VPBROADCASTQ    64(SI), Z16
 	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
@@ -44613,7 +44613,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       8(SI)(AX*1), Z16
+	VPBROADCASTQ    64(SI)(AX*1), Z16
 	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
@@ -44630,7 +44630,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       8(SI)(AX*2), Z16
+	VPBROADCASTQ    64(SI)(AX*2), Z16
 	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
@@ -44647,7 +44647,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       8(SI)(CX*1), Z16
+	VPBROADCASTQ    64(SI)(CX*1), Z16
 	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
@@ -44684,7 +44684,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       8(DI), Z19
+	VPBROADCASTQ    64(DI), Z19
 	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
@@ -44701,7 +44701,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       8(DI)(AX*1), Z19
+	VPBROADCASTQ    64(DI)(AX*1), Z19
 	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
@@ -44718,7 +44718,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       8(DI)(AX*2), Z19
+	VPBROADCASTQ    64(DI)(AX*2), Z19
 	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
@@ -44735,7 +44735,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       8(DI)(CX*1), Z19
+	VPBROADCASTQ    64(DI)(CX*1), Z19
 	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
@@ -44770,7 +44770,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       8(R8), Z21
+	VPBROADCASTQ    64(R8), Z21
 	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
@@ -44787,7 +44787,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       8(R8)(AX*1), Z21
+	VPBROADCASTQ    64(R8)(AX*1), Z21
 	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
@@ -44804,7 +44804,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       8(R8)(AX*2), Z21
+	VPBROADCASTQ    64(R8)(AX*2), Z21
 	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
@@ -44821,7 +44821,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       8(R8)(CX*1), Z21
+	VPBROADCASTQ    64(R8)(CX*1), Z21
 	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
@@ -44942,7 +44942,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       80(BX), Z14
+	VPBROADCASTQ    136(BX), Z14
 	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
@@ -44959,7 +44959,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       80(BX)(AX*1), Z14
+	VPBROADCASTQ    136(BX)(AX*1), Z14
 	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
@@ -44976,7 +44976,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       80(BX)(AX*2), Z14
+	VPBROADCASTQ    136(BX)(AX*2), Z14
 	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
@@ -44993,7 +44993,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       80(BX)(CX*1), Z14
+	VPBROADCASTQ    136(BX)(CX*1), Z14
 	VPERMT2B        Z14, Z6, Z12
 	VPANDD          Z4, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z5, Z12, Z12
@@ -45028,7 +45028,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       80(SI), Z16
+	VPBROADCASTQ    136(SI), Z16
 	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
@@ -45045,7 +45045,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       80(SI)(AX*1), Z16
+	VPBROADCASTQ    136(SI)(AX*1), Z16
 	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
@@ -45062,7 +45062,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       80(SI)(AX*2), Z16
+	VPBROADCASTQ    136(SI)(AX*2), Z16
 	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
@@ -45079,7 +45079,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z15, K4, Z13
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       80(SI)(CX*1), Z16
+	VPBROADCASTQ    136(SI)(CX*1), Z16
 	VPERMT2B        Z16, Z6, Z15
 	VPANDD          Z4, Z15, Z16
 	VGF2P8AFFINEQB  $0x00, Z5, Z15, Z15
@@ -45116,7 +45116,7 @@ block:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       80(DI), Z19
+	VPBROADCASTQ    136(DI), Z19
 	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
@@ -45133,7 +45133,7 @@ block:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       80(DI)(AX*1), Z19
+	VPBROADCASTQ    136(DI)(AX*1), Z19
 	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
@@ -45150,7 +45150,7 @@ block:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       80(DI)(AX*2), Z19
+	VPBROADCASTQ    136(DI)(AX*2), Z19
 	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
@@ -45167,7 +45167,7 @@ block:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z7, Z17, K4, Z18
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       80(DI)(CX*1), Z19
+	VPBROADCASTQ    136(DI)(CX*1), Z19
 	VPERMT2B        Z19, Z6, Z17
 	VPANDD          Z4, Z17, Z19
 	VGF2P8AFFINEQB  $0x00, Z5, Z17, Z17
@@ -45202,7 +45202,7 @@ block:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       80(R8), Z21
+	VPBROADCASTQ    136(R8), Z21
 	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
@@ -45219,7 +45219,7 @@ block:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       80(R8)(AX*1), Z21
+	VPBROADCASTQ    136(R8)(AX*1), Z21
 	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
@@ -45236,7 +45236,7 @@ block:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       80(R8)(AX*2), Z21
+	VPBROADCASTQ    136(R8)(AX*2), Z21
 	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
@@ -45253,7 +45253,7 @@ block:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z7, Z20, K4, Z18
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       80(R8)(CX*1), Z21
+	VPBROADCASTQ    136(R8)(CX*1), Z21
 	VPERMT2B        Z21, Z6, Z20
 	VPANDD          Z4, Z20, Z21
 	VGF2P8AFFINEQB  $0x00, Z5, Z20, Z20
@@ -51869,7 +51869,7 @@ within:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       4(BX), Z14
+	VPBROADCASTD    64(BX), Z14
 	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
@@ -51883,7 +51883,7 @@ within:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       4(BX)(AX*1), Z14
+	VPBROADCASTD    64(BX)(AX*1), Z14
 	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
@@ -51897,7 +51897,7 @@ within:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       4(BX)(AX*2), Z14
+	VPBROADCASTD    64(BX)(AX*2), Z14
 	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
@@ -51911,7 +51911,7 @@ within:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       4(BX)(CX*1), Z14
+	VPBROADCASTD    64(BX)(CX*1), Z14
 	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
@@ -51934,7 +51934,7 @@ within:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       4(SI), Z15
+	VPBROADCASTD    64(SI), Z15
 	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
@@ -51948,7 +51948,7 @@ within:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       4(SI)(AX*1), Z15
+	VPBROADCASTD    64(SI)(AX*1), Z15
 	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
@@ -51962,7 +51962,7 @@ within:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       4(SI)(AX*2), Z15
+	VPBROADCASTD    64(SI)(AX*2), Z15
 	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
@@ -51976,7 +51976,7 @@ within:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       4(SI)(CX*1), Z15
+	VPBROADCASTD    64(SI)(CX*1), Z15
 	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
@@ -52000,7 +52000,7 @@ within:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       4(DI), Z17
+	VPBROADCASTD    64(DI), Z17
 	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
@@ -52014,7 +52014,7 @@ within:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       4(DI)(AX*1), Z17
+	VPBROADCASTD    64(DI)(AX*1), Z17
 	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
@@ -52028,7 +52028,7 @@ within:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       4(DI)(AX*2), Z17
+	VPBROADCASTD    64(DI)(AX*2), Z17
 	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
@@ -52042,7 +52042,7 @@ within:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       4(DI)(CX*1), Z17
+	VPBROADCASTD    64(DI)(CX*1), Z17
 	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
@@ -52065,7 +52065,7 @@ within:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       4(R8), Z18
+	VPBROADCASTD    64(R8), Z18
 	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
@@ -52079,7 +52079,7 @@ within:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       4(R8)(AX*1), Z18
+	VPBROADCASTD    64(R8)(AX*1), Z18
 	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
@@ -52093,7 +52093,7 @@ within:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       4(R8)(AX*2), Z18
+	VPBROADCASTD    64(R8)(AX*2), Z18
 	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
@@ -52107,7 +52107,7 @@ within:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       4(R8)(CX*1), Z18
+	VPBROADCASTD    64(R8)(CX*1), Z18
 	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
@@ -52208,7 +52208,7 @@ within:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       72(BX), Z14
+	VPBROADCASTD    132(BX), Z14
 	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
@@ -52223,7 +52223,7 @@ within:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       72(BX)(AX*1), Z14
+	VPBROADCASTD    132(BX)(AX*1), Z14
 	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
@@ -52238,7 +52238,7 @@ within:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       72(BX)(AX*2), Z14
+	VPBROADCASTD    132(BX)(AX*2), Z14
 	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
@@ -52253,7 +52253,7 @@ within:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z9, Z12, K4, Z13
 	VMOVDQA64       Z12, Z12
-	VMOVDQU32       72(BX)(CX*1), Z14
+	VPBROADCASTD    132(BX)(CX*1), Z14
 	VPERMT2B        Z14, Z8, Z12
 	VPANDD          Z6, Z12, Z14
 	VGF2P8AFFINEQB  $0x00, Z7, Z12, Z12
@@ -52277,7 +52277,7 @@ within:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       72(SI), Z15
+	VPBROADCASTD    132(SI), Z15
 	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
@@ -52292,7 +52292,7 @@ within:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       72(SI)(AX*1), Z15
+	VPBROADCASTD    132(SI)(AX*1), Z15
 	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
@@ -52307,7 +52307,7 @@ within:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       72(SI)(AX*2), Z15
+	VPBROADCASTD    132(SI)(AX*2), Z15
 	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
@@ -52322,7 +52322,7 @@ within:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z9, Z14, K4, Z13
 	VMOVDQA64       Z14, Z14
-	VMOVDQU32       72(SI)(CX*1), Z15
+	VPBROADCASTD    132(SI)(CX*1), Z15
 	VPERMT2B        Z15, Z8, Z14
 	VPANDD          Z6, Z14, Z15
 	VGF2P8AFFINEQB  $0x00, Z7, Z14, Z14
@@ -52347,7 +52347,7 @@ within:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       72(DI), Z17
+	VPBROADCASTD    132(DI), Z17
 	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
@@ -52362,7 +52362,7 @@ within:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       72(DI)(AX*1), Z17
+	VPBROADCASTD    132(DI)(AX*1), Z17
 	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
@@ -52377,7 +52377,7 @@ within:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       72(DI)(AX*2), Z17
+	VPBROADCASTD    132(DI)(AX*2), Z17
 	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
@@ -52392,7 +52392,7 @@ within:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z9, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       72(DI)(CX*1), Z17
+	VPBROADCASTD    132(DI)(CX*1), Z17
 	VPERMT2B        Z17, Z8, Z15
 	VPANDD          Z6, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z7, Z15, Z15
@@ -52416,7 +52416,7 @@ within:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       72(R8), Z18
+	VPBROADCASTD    132(R8), Z18
 	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
@@ -52431,7 +52431,7 @@ within:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       72(R8)(AX*1), Z18
+	VPBROADCASTD    132(R8)(AX*1), Z18
 	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
@@ -52446,7 +52446,7 @@ within:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       72(R8)(AX*2), Z18
+	VPBROADCASTD    132(R8)(AX*2), Z18
 	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
@@ -52461,7 +52461,7 @@ within:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z9, Z17, K4, Z16
 	VMOVDQA64       Z17, Z17
-	VMOVDQU32       72(R8)(CX*1), Z18
+	VPBROADCASTD    132(R8)(CX*1), Z18
 	VPERMT2B        Z18, Z8, Z17
 	VPANDD          Z6, Z17, Z18
 	VGF2P8AFFINEQB  $0x00, Z7, Z17, Z17
@@ -52623,10 +52623,10 @@ DATA codes17_1_0<>+56(SB)/1, $0x3c
 DATA codes17_1_0<>+57(SB)/1, $0x3d
 DATA codes17_1_0<>+58(SB)/1, $0x3e
 DATA codes17_1_0<>+59(SB)/1, $0x3f
-DATA codes17_1_0<>+60(SB)/1, $0x7c
-DATA codes17_1_0<>+61(SB)/1, $0x7d
-DATA codes17_1_0<>+62(SB)/1, $0x7e
-DATA codes17_1_0<>+63(SB)/1, $0x7f
+DATA codes17_1_0<>+60(SB)/1, $0x40
+DATA codes17_1_0<>+61(SB)/1, $0x41
+DATA codes17_1_0<>+62(SB)/1, $0x42
+DATA codes17_1_0<>+63(SB)/1, $0x43
 GLOBL codes17_1_0<>(SB), RODATA|NOPTR, $64
 
 DATA halves17_0<>+0(SB)/1, $0x00
@@ -52788,7 +52788,7 @@ within:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       4(BX), Z17
+	VPBROADCASTD    64(BX), Z17
 	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
@@ -52805,7 +52805,7 @@ within:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       4(BX)(AX*1), Z17
+	VPBROADCASTD    64(BX)(AX*1), Z17
 	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
@@ -52822,7 +52822,7 @@ within:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       4(BX)(AX*2), Z17
+	VPBROADCASTD    64(BX)(AX*2), Z17
 	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
@@ -52839,7 +52839,7 @@ within:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       4(BX)(CX*1), Z17
+	VPBROADCASTD    64(BX)(CX*1), Z17
 	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
@@ -52874,7 +52874,7 @@ within:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
 	VMOVDQA64       Z18, Z18
-	VMOVDQU32       4(SI), Z19
+	VPBROADCASTD    64(SI), Z19
 	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
@@ -52891,7 +52891,7 @@ within:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
 	VMOVDQA64       Z18, Z18
-	VMOVDQU32       4(SI)(AX*1), Z19
+	VPBROADCASTD    64(SI)(AX*1), Z19
 	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
@@ -52908,7 +52908,7 @@ within:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
 	VMOVDQA64       Z18, Z18
-	VMOVDQU32       4(SI)(AX*2), Z19
+	VPBROADCASTD    64(SI)(AX*2), Z19
 	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
@@ -52925,7 +52925,7 @@ within:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
 	VMOVDQA64       Z18, Z18
-	VMOVDQU32       4(SI)(CX*1), Z19
+	VPBROADCASTD    64(SI)(CX*1), Z19
 	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
@@ -52961,7 +52961,7 @@ within:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       4(DI), Z22
+	VPBROADCASTD    64(DI), Z22
 	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
@@ -52978,7 +52978,7 @@ within:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       4(DI)(AX*1), Z22
+	VPBROADCASTD    64(DI)(AX*1), Z22
 	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
@@ -52995,7 +52995,7 @@ within:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       4(DI)(AX*2), Z22
+	VPBROADCASTD    64(DI)(AX*2), Z22
 	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
@@ -53012,7 +53012,7 @@ within:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       4(DI)(CX*1), Z22
+	VPBROADCASTD    64(DI)(CX*1), Z22
 	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
@@ -53047,7 +53047,7 @@ within:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
 	VMOVDQA64       Z23, Z23
-	VMOVDQU32       4(R8), Z24
+	VPBROADCASTD    64(R8), Z24
 	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
@@ -53064,7 +53064,7 @@ within:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
 	VMOVDQA64       Z23, Z23
-	VMOVDQU32       4(R8)(AX*1), Z24
+	VPBROADCASTD    64(R8)(AX*1), Z24
 	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
@@ -53081,7 +53081,7 @@ within:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
 	VMOVDQA64       Z23, Z23
-	VMOVDQU32       4(R8)(AX*2), Z24
+	VPBROADCASTD    64(R8)(AX*2), Z24
 	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
@@ -53098,7 +53098,7 @@ within:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
 	VMOVDQA64       Z23, Z23
-	VMOVDQU32       4(R8)(CX*1), Z24
+	VPBROADCASTD    64(R8)(CX*1), Z24
 	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
@@ -53247,7 +53247,7 @@ within:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       72(BX), Z17
+	VPBROADCASTD    132(BX), Z17
 	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
@@ -53265,7 +53265,7 @@ within:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       72(BX)(AX*1), Z17
+	VPBROADCASTD    132(BX)(AX*1), Z17
 	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
@@ -53283,7 +53283,7 @@ within:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       72(BX)(AX*2), Z17
+	VPBROADCASTD    132(BX)(AX*2), Z17
 	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
@@ -53301,7 +53301,7 @@ within:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z10, Z15, K4, Z16
 	VMOVDQA64       Z15, Z15
-	VMOVDQU32       72(BX)(CX*1), Z17
+	VPBROADCASTD    132(BX)(CX*1), Z17
 	VPERMT2B        Z17, Z9, Z15
 	VPANDD          Z7, Z15, Z17
 	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
@@ -53337,7 +53337,7 @@ within:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
 	VMOVDQA64       Z18, Z18
-	VMOVDQU32       72(SI), Z19
+	VPBROADCASTD    132(SI), Z19
 	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
@@ -53355,7 +53355,7 @@ within:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
 	VMOVDQA64       Z18, Z18
-	VMOVDQU32       72(SI)(AX*1), Z19
+	VPBROADCASTD    132(SI)(AX*1), Z19
 	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
@@ -53373,7 +53373,7 @@ within:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
 	VMOVDQA64       Z18, Z18
-	VMOVDQU32       72(SI)(AX*2), Z19
+	VPBROADCASTD    132(SI)(AX*2), Z19
 	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
@@ -53391,7 +53391,7 @@ within:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z10, Z18, K4, Z16
 	VMOVDQA64       Z18, Z18
-	VMOVDQU32       72(SI)(CX*1), Z19
+	VPBROADCASTD    132(SI)(CX*1), Z19
 	VPERMT2B        Z19, Z9, Z18
 	VPANDD          Z7, Z18, Z19
 	VGF2P8AFFINEQB  $0x00, Z8, Z18, Z18
@@ -53428,7 +53428,7 @@ within:
 	KMOVQ           wordMasks<>+0(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       72(DI), Z22
+	VPBROADCASTD    132(DI), Z22
 	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
@@ -53446,7 +53446,7 @@ within:
 	KMOVQ           wordMasks<>+8(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       72(DI)(AX*1), Z22
+	VPBROADCASTD    132(DI)(AX*1), Z22
 	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
@@ -53464,7 +53464,7 @@ within:
 	KMOVQ           wordMasks<>+16(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       72(DI)(AX*2), Z22
+	VPBROADCASTD    132(DI)(AX*2), Z22
 	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
@@ -53482,7 +53482,7 @@ within:
 	KMOVQ           wordMasks<>+24(SB), K4
 	VPSHUFB         Z10, Z20, K4, Z21
 	VMOVDQA64       Z20, Z20
-	VMOVDQU32       72(DI)(CX*1), Z22
+	VPBROADCASTD    132(DI)(CX*1), Z22
 	VPERMT2B        Z22, Z9, Z20
 	VPANDD          Z7, Z20, Z22
 	VGF2P8AFFINEQB  $0x00, Z8, Z20, Z20
@@ -53518,7 +53518,7 @@ within:
 	KMOVQ           wordMasks<>+32(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
 	VMOVDQA64       Z23, Z23
-	VMOVDQU32       72(R8), Z24
+	VPBROADCASTD    132(R8), Z24
 	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
@@ -53536,7 +53536,7 @@ within:
 	KMOVQ           wordMasks<>+40(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
 	VMOVDQA64       Z23, Z23
-	VMOVDQU32       72(R8)(AX*1), Z24
+	VPBROADCASTD    132(R8)(AX*1), Z24
 	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
@@ -53554,7 +53554,7 @@ within:
 	KMOVQ           wordMasks<>+48(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
 	VMOVDQA64       Z23, Z23
-	VMOVDQU32       72(R8)(AX*2), Z24
+	VPBROADCASTD    132(R8)(AX*2), Z24
 	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
@@ -53572,7 +53572,7 @@ within:
 	KMOVQ           wordMasks<>+56(SB), K4
 	VPSHUFB         Z10, Z23, K4, Z21
 	VMOVDQA64       Z23, Z23
-	VMOVDQU32       72(R8)(CX*1), Z24
+	VPBROADCASTD    132(R8)(CX*1), Z24
 	VPERMT2B        Z24, Z9, Z23
 	VPANDD          Z7, Z23, Z24
 	VGF2P8AFFINEQB  $0x00, Z8, Z23, Z23
@@ -61183,7 +61183,7 @@ within:
 	PREFETCHT0      (R9)
 	VMOVDQU32       (BX), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       4(BX), Z15
+	VPBROADCASTD    64(BX), Z15
 	VPERMT2B        Z15, Z10, Z14
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -61200,7 +61200,7 @@ within:
 	PREFETCHT0      (R9)(AX*1)
 	VMOVDQU32       (BX)(AX*1), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       4(BX)(AX*1), Z17
+	VPBROADCASTD    64(BX)(AX*1), Z17
 	VPERMT2B        Z17, Z10, Z14
 	KMOVQ           wordMasks<>+8(SB), K4
 	VMOVDQU8        Z14, K4, Z16
@@ -61216,7 +61216,7 @@ within:
 	PREFETCHT0      (R9)(AX*2)
 	VMOVDQU32       (BX)(AX*2), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       4(BX)(AX*2), Z18
+	VPBROADCASTD    64(BX)(AX*2), Z18
 	VPERMT2B        Z18, Z10, Z14
 	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z14, K4, Z16
@@ -61232,7 +61232,7 @@ within:
 	PREFETCHT0      (R9)(CX*1)
 	VMOVDQU32       (BX)(CX*1), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       4(BX)(CX*1), Z19
+	VPBROADCASTD    64(BX)(CX*1), Z19
 	VPERMT2B        Z19, Z10, Z14
 	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z14, K4, Z16
@@ -61257,7 +61257,7 @@ within:
 	PREFETCHT0      (R10)
 	VMOVDQU32       (SI), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       4(SI), Z17
+	VPBROADCASTD    64(SI), Z17
 	VPERMT2B        Z17, Z10, Z15
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z15, K4, Z16
@@ -61273,7 +61273,7 @@ within:
 	PREFETCHT0      (R10)(AX*1)
 	VMOVDQU32       (SI)(AX*1), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       4(SI)(AX*1), Z18
+	VPBROADCASTD    64(SI)(AX*1), Z18
 	VPERMT2B        Z18, Z10, Z15
 	KMOVQ           wordMasks<>+40(SB), K4
 	VMOVDQU8        Z15, K4, Z16
@@ -61289,7 +61289,7 @@ within:
 	PREFETCHT0      (R10)(AX*2)
 	VMOVDQU32       (SI)(AX*2), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       4(SI)(AX*2), Z19
+	VPBROADCASTD    64(SI)(AX*2), Z19
 	VPERMT2B        Z19, Z10, Z15
 	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z15, K4, Z16
@@ -61305,7 +61305,7 @@ within:
 	PREFETCHT0      (R10)(CX*1)
 	VMOVDQU32       (SI)(CX*1), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       4(SI)(CX*1), Z20
+	VPBROADCASTD    64(SI)(CX*1), Z20
 	VPERMT2B        Z20, Z10, Z15
 	KMOVQ           wordMasks<>+56(SB), K4
 	VMOVDQU8        Z15, K4, Z16
@@ -61330,7 +61330,7 @@ within:
 	PREFETCHT0      (R11)
 	VMOVDQU32       (DI), Z15
 	VMOVDQA64       Z15, Z17
-	VMOVDQU32       4(DI), Z18
+	VPBROADCASTD    64(DI), Z18
 	VPERMT2B        Z18, Z10, Z17
 	VMOVDQA64       Z0, Z19
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -61347,7 +61347,7 @@ within:
 	PREFETCHT0      (R11)(AX*1)
 	VMOVDQU32       (DI)(AX*1), Z15
 	VMOVDQA64       Z15, Z17
-	VMOVDQU32       4(DI)(AX*1), Z20
+	VPBROADCASTD    64(DI)(AX*1), Z20
 	VPERMT2B        Z20, Z10, Z17
 	KMOVQ           wordMasks<>+8(SB), K4
 	VMOVDQU8        Z17, K4, Z19
@@ -61363,7 +61363,7 @@ within:
 	PREFETCHT0      (R11)(AX*2)
 	VMOVDQU32       (DI)(AX*2), Z15
 	VMOVDQA64       Z15, Z17
-	VMOVDQU32       4(DI)(AX*2), Z21
+	VPBROADCASTD    64(DI)(AX*2), Z21
 	VPERMT2B        Z21, Z10, Z17
 	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z17, K4, Z19
@@ -61379,7 +61379,7 @@ within:
 	PREFETCHT0      (R11)(CX*1)
 	VMOVDQU32       (DI)(CX*1), Z15
 	VMOVDQA64       Z15, Z17
-	VMOVDQU32       4(DI)(CX*1), Z22
+	VPBROADCASTD    64(DI)(CX*1), Z22
 	VPERMT2B        Z22, Z10, Z17
 	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z17, K4, Z19
@@ -61404,7 +61404,7 @@ within:
 	PREFETCHT0      (R12)
 	VMOVDQU32       (R8), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       4(R8), Z20
+	VPBROADCASTD    64(R8), Z20
 	VPERMT2B        Z20, Z10, Z18
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z18, K4, Z19
@@ -61420,7 +61420,7 @@ within:
 	PREFETCHT0      (R12)(AX*1)
 	VMOVDQU32       (R8)(AX*1), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       4(R8)(AX*1), Z21
+	VPBROADCASTD    64(R8)(AX*1), Z21
 	VPERMT2B        Z21, Z10, Z18
 	KMOVQ           wordMasks<>+40(SB), K4
 	VMOVDQU8        Z18, K4, Z19
@@ -61436,7 +61436,7 @@ within:
 	PREFETCHT0      (R12)(AX*2)
 	VMOVDQU32       (R8)(AX*2), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       4(R8)(AX*2), Z22
+	VPBROADCASTD    64(R8)(AX*2), Z22
 	VPERMT2B        Z22, Z10, Z18
 	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z18, K4, Z19
@@ -61452,7 +61452,7 @@ within:
 	PREFETCHT0      (R12)(CX*1)
 	VMOVDQU32       (R8)(CX*1), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       4(R8)(CX*1), Z23
+	VPBROADCASTD    64(R8)(CX*1), Z23
 	VPERMT2B        Z23, Z10, Z18
 	KMOVQ           wordMasks<>+56(SB), K4
 	VMOVDQU8        Z18, K4, Z19
@@ -61562,7 +61562,7 @@ within:
 	PREFETCHT0      128(R9)
 	VMOVDQU32       68(BX), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       72(BX), Z15
+	VPBROADCASTD    132(BX), Z15
 	VPERMT2B        Z15, Z10, Z14
 	VMOVDQA64       Z0, Z16
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -61580,7 +61580,7 @@ within:
 	PREFETCHT0      128(R9)(AX*1)
 	VMOVDQU32       68(BX)(AX*1), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       72(BX)(AX*1), Z17
+	VPBROADCASTD    132(BX)(AX*1), Z17
 	VPERMT2B        Z17, Z10, Z14
 	KMOVQ           wordMasks<>+8(SB), K4
 	VMOVDQU8        Z14, K4, Z16
@@ -61597,7 +61597,7 @@ within:
 	PREFETCHT0      128(R9)(AX*2)
 	VMOVDQU32       68(BX)(AX*2), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       72(BX)(AX*2), Z18
+	VPBROADCASTD    132(BX)(AX*2), Z18
 	VPERMT2B        Z18, Z10, Z14
 	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z14, K4, Z16
@@ -61614,7 +61614,7 @@ within:
 	PREFETCHT0      128(R9)(CX*1)
 	VMOVDQU32       68(BX)(CX*1), Z13
 	VMOVDQA64       Z13, Z14
-	VMOVDQU32       72(BX)(CX*1), Z19
+	VPBROADCASTD    132(BX)(CX*1), Z19
 	VPERMT2B        Z19, Z10, Z14
 	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z14, K4, Z16
@@ -61640,7 +61640,7 @@ within:
 	PREFETCHT0      128(R10)
 	VMOVDQU32       68(SI), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       72(SI), Z17
+	VPBROADCASTD    132(SI), Z17
 	VPERMT2B        Z17, Z10, Z15
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z15, K4, Z16
@@ -61657,7 +61657,7 @@ within:
 	PREFETCHT0      128(R10)(AX*1)
 	VMOVDQU32       68(SI)(AX*1), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       72(SI)(AX*1), Z18
+	VPBROADCASTD    132(SI)(AX*1), Z18
 	VPERMT2B        Z18, Z10, Z15
 	KMOVQ           wordMasks<>+40(SB), K4
 	VMOVDQU8        Z15, K4, Z16
@@ -61674,7 +61674,7 @@ within:
 	PREFETCHT0      128(R10)(AX*2)
 	VMOVDQU32       68(SI)(AX*2), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       72(SI)(AX*2), Z19
+	VPBROADCASTD    132(SI)(AX*2), Z19
 	VPERMT2B        Z19, Z10, Z15
 	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z15, K4, Z16
@@ -61691,7 +61691,7 @@ within:
 	PREFETCHT0      128(R10)(CX*1)
 	VMOVDQU32       68(SI)(CX*1), Z14
 	VMOVDQA64       Z14, Z15
-	VMOVDQU32       72(SI)(CX*1), Z20
+	VPBROADCASTD    132(SI)(CX*1), Z20
 	VPERMT2B        Z20, Z10, Z15
 	KMOVQ           wordMasks<>+56(SB), K4
 	VMOVDQU8        Z15, K4, Z16
@@ -61717,7 +61717,7 @@ within:
 	PREFETCHT0      128(R11)
 	VMOVDQU32       68(DI), Z15
 	VMOVDQA64       Z15, Z17
-	VMOVDQU32       72(DI), Z18
+	VPBROADCASTD    132(DI), Z18
 	VPERMT2B        Z18, Z10, Z17
 	VMOVDQA64       Z0, Z19
 	KMOVQ           wordMasks<>+0(SB), K4
@@ -61735,7 +61735,7 @@ within:
 	PREFETCHT0      128(R11)(AX*1)
 	VMOVDQU32       68(DI)(AX*1), Z15
 	VMOVDQA64       Z15, Z17
-	VMOVDQU32       72(DI)(AX*1), Z20
+	VPBROADCASTD    132(DI)(AX*1), Z20
 	VPERMT2B        Z20, Z10, Z17
 	KMOVQ           wordMasks<>+8(SB), K4
 	VMOVDQU8        Z17, K4, Z19
@@ -61752,7 +61752,7 @@ within:
 	PREFETCHT0      128(R11)(AX*2)
 	VMOVDQU32       68(DI)(AX*2), Z15
 	VMOVDQA64       Z15, Z17
-	VMOVDQU32       72(DI)(AX*2), Z21
+	VPBROADCASTD    132(DI)(AX*2), Z21
 	VPERMT2B        Z21, Z10, Z17
 	KMOVQ           wordMasks<>+16(SB), K4
 	VMOVDQU8        Z17, K4, Z19
@@ -61769,7 +61769,7 @@ within:
 	PREFETCHT0      128(R11)(CX*1)
 	VMOVDQU32       68(DI)(CX*1), Z15
 	VMOVDQA64       Z15, Z17
-	VMOVDQU32       72(DI)(CX*1), Z22
+	VPBROADCASTD    132(DI)(CX*1), Z22
 	VPERMT2B        Z22, Z10, Z17
 	KMOVQ           wordMasks<>+24(SB), K4
 	VMOVDQU8        Z17, K4, Z19
@@ -61795,7 +61795,7 @@ within:
 	PREFETCHT0      128(R12)
 	VMOVDQU32       68(R8), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       72(R8), Z20
+	VPBROADCASTD    132(R8), Z20
 	VPERMT2B        Z20, Z10, Z18
 	KMOVQ           wordMasks<>+32(SB), K4
 	VMOVDQU8        Z18, K4, Z19
@@ -61812,7 +61812,7 @@ within:
 	PREFETCHT0      128(R12)(AX*1)
 	VMOVDQU32       68(R8)(AX*1), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       72(R8)(AX*1), Z21
+	VPBROADCASTD    132(R8)(AX*1), Z21
 	VPERMT2B        Z21, Z10, Z18
 	KMOVQ           wordMasks<>+40(SB), K4
 	VMOVDQU8        Z18, K4, Z19
@@ -61829,7 +61829,7 @@ within:
 	PREFETCHT0      128(R12)(AX*2)
 	VMOVDQU32       68(R8)(AX*2), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       72(R8)(AX*2), Z22
+	VPBROADCASTD    132(R8)(AX*2), Z22
 	VPERMT2B        Z22, Z10, Z18
 	KMOVQ           wordMasks<>+48(SB), K4
 	VMOVDQU8        Z18, K4, Z19
@@ -61846,7 +61846,7 @@ within:
 	PREFETCHT0      128(R12)(CX*1)
 	VMOVDQU32       68(R8)(CX*1), Z17
 	VMOVDQA64       Z17, Z18
-	VMOVDQU32       72(R8)(CX*1), Z23
+	VPBROADCASTD    132(R8)(CX*1), Z23
 	VPERMT2B        Z23, Z10, Z18
 	KMOVQ           wordMasks<>+56(SB), K4
 	VMOVDQU8        Z18, K4, Z19
@@ -62021,9 +62021,9 @@ DATA codes17_0_0<>+57(SB)/1, $0x3c
 DATA codes17_0_0<>+58(SB)/1, $0x3d
 DATA codes17_0_0<>+59(SB)/1, $0x3e
 DATA codes17_0_0<>+60(SB)/1, $0x3f
-DATA codes17_0_0<>+61(SB)/1, $0x7c
-DATA codes17_0_0<>+62(SB)/1, $0x7d
-DATA codes17_0_0<>+63(SB)/1, $0x7e
+DATA codes17_0_0<>+61(SB)/1, $0x40
+DATA codes17_0_0<>+62(SB)/1, $0x41
+DATA codes17_0_0<>+63(SB)/1, $0x42
 GLOBL codes17_0_0<>(SB), RODATA|NOPTR, $64
 
 DATA halves17_15<>+0(SB)/1, $0x0f
@@ -62074,22 +62074,22 @@ DATA halves17_15<>+44(SB)/1, $0x31
 DATA halves17_15<>+45(SB)/1, $0x32
 DATA halves17_15<>+46(SB)/1, $0x31
 DATA halves17_15<>+47(SB)/1, $0x32
-DATA halves17_15<>+48(SB)/1, $0x7e
-DATA halves17_15<>+49(SB)/1, $0x7f
-DATA halves17_15<>+50(SB)/1, $0x7e
-DATA halves17_15<>+51(SB)/1, $0x7f
-DATA halves17_15<>+52(SB)/1, $0x7e
-DATA halves17_15<>+53(SB)/1, $0x7f
-DATA halves17_15<>+54(SB)/1, $0x7e
-DATA halves17_15<>+55(SB)/1, $0x7f
-DATA halves17_15<>+56(SB)/1, $0x7e
-DATA halves17_15<>+57(SB)/1, $0x7f
-DATA halves17_15<>+58(SB)/1, $0x7e
-DATA halves17_15<>+59(SB)/1, $0x7f
-DATA halves17_15<>+60(SB)/1, $0x7e
-DATA halves17_15<>+61(SB)/1, $0x7f
-DATA halves17_15<>+62(SB)/1, $0x7e
-DATA halves17_15<>+63(SB)/1, $0x7f
+DATA halves17_15<>+48(SB)/1, $0x42
+DATA halves17_15<>+49(SB)/1, $0x43
+DATA halves17_15<>+50(SB)/1, $0x42
+DATA halves17_15<>+51(SB)/1, $0x43
+DATA halves17_15<>+52(SB)/1, $0x42
+DATA halves17_15<>+53(SB)/1, $0x43
+DATA halves17_15<>+54(SB)/1, $0x42
+DATA halves17_15<>+55(SB)/1, $0x43
+DATA halves17_15<>+56(SB)/1, $0x42
+DATA halves17_15<>+57(SB)/1, $0x43
+DATA halves17_15<>+58(SB)/1, $0x42
+DATA halves17_15<>+59(SB)/1, $0x43
+DATA halves17_15<>+60(SB)/1, $0x42
+DATA halves17_15<>+61(SB)/1, $0x43
+DATA halves17_15<>+62(SB)/1, $0x42
+DATA halves17_15<>+63(SB)/1, $0x43
 GLOBL halves17_15<>(SB), RODATA|NOPTR, $64
 
 // func avx512F324x6(w []byte, stride int, x []byte, xAt []int, partial []float32, partialAt []int, steps int, ahead int)

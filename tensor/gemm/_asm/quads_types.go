@@ -34,26 +34,35 @@ func halfOf(offset int, opposite bool) piece {
 	}
 }
 
-// second returns where a run of 64 bytes begins that has, with the first 64, what a
-// permutation takes of four blocks.
+// second returns where a run begins that has, with the first 64 bytes, what a
+// permutation takes of four blocks. It is no longer than need be: see width.
 func (b blocks32) second(take piece) int {
 	within := func(second int) bool {
 		for i := range 64 {
 			at := i/16*b.size + take(i/16, i%16)
-			if at >= 64 && (at < second || at >= second+64) {
+			if at >= 64 && (at < second || at >= second+b.width(second)) {
 				return false
 			}
 		}
 		return true
 	}
-	last := 4*b.size - 64
-	if last > 64 && within(64) {
-		return 64
+	end := 4 * b.size
+	for _, second := range []int{64, end - 4, end - 8, end - 16, end - 32, end - 64} {
+		if b.width(second) > 0 && within(second) {
+			return second
+		}
 	}
-	if !within(last) {
-		panic(fmt.Sprintf("blocks of %d bytes need a third run", b.size))
+	panic(fmt.Sprintf("blocks of %d bytes need a third run", b.size))
+}
+
+// width is the size of the second run of four blocks: the rest of them, but at most 64
+// bytes. It is 0 if no load has it.
+func (b blocks32) width(second int) int {
+	n := min(64, 4*b.size-second)
+	if n < 4 || n&(n-1) != 0 {
+		return 0
 	}
-	return last
+	return n
 }
 
 // permutation returns the index that takes bytes for each quarter of the first 64 bytes and of
@@ -75,21 +84,34 @@ func (b blocks32) permutation(name string, second int, take piece) VecVirtual {
 // A quadRow is a row's part of a step: four blocks, in runs of 64 bytes that are loaded when they
 // are first asked for. Loads that straddle cache lines are what a product waits for, so each is done once.
 type quadRow struct {
+	blocks32
 	q     *quads
 	r, at int
 	first VecVirtual
 	other map[int]VecVirtual
 }
 
-func (q *quads) quadRow(r, at int) *quadRow {
-	return &quadRow{q, r, at, q.row(r, at), map[int]VecVirtual{}}
+func (b blocks32) row(q *quads, r, at int) *quadRow {
+	return &quadRow{b, q, r, at, q.row(r, at), map[int]VecVirtual{}}
 }
 
-// run returns the run that begins at an offset.
+// run returns the second run that begins at an offset.
 func (w *quadRow) run(offset int) VecVirtual {
 	if w.other[offset] == nil {
-		w.other[offset] = v.reg()
-		v.load(w.q.u.at(w.r, w.at+offset), w.other[offset])
+		z, m := v.reg(), w.q.u.at(w.r, w.at+offset)
+		switch w.width(offset) {
+		case 4:
+			VPBROADCASTD(m, z)
+		case 8:
+			VPBROADCASTQ(m, z)
+		case 16:
+			VMOVDQU32(m, z.AsX())
+		case 32:
+			VMOVDQU32(m, z.AsY())
+		default:
+			v.load(m, z)
+		}
+		w.other[offset] = z
 	}
 	return w.other[offset]
 }
@@ -145,7 +167,7 @@ func (b blocks32) each(q *quads, pieces []piece, elements [][4]int, row func(cod
 		for step := range 2 {
 			var scales, mins halves
 			sums := q.multiply(from(128*step, elements), func(r int) []VecVirtual {
-				w := q.quadRow(r, 4*b.size*step)
+				w := b.row(q, r, 4*b.size*step)
 				addScale(&scales, w)
 				if q.u.min {
 					addMin(&mins, w)
