@@ -189,255 +189,255 @@ func avx2Product16MinTop15x1(tile []byte, x []byte, xAt []int, dst []float32, ds
 //go:noescape
 func avx2UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ4_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ4_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ4_1 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ4_1(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ4_1x1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ4_1x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ5_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ5_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ5_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ5_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ5_1 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ5_1(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ5_1x1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ5_1x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ8_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ8_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ8_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ2_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ2_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ2_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ2_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ3_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ3_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ3_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ3_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ4_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ4_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ4_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ4_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ5_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ5_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ5_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ5_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ6_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ6_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ6_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackIQ4_NL makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackIQ4_NL(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotIQ4_NLx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotIQ4_NLx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackIQ4_XS makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackIQ4_XS(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotIQ4_XSx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotIQ4_XSx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackIQ3_S makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackIQ3_S(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotIQ3_Sx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotIQ3_Sx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackIQ2_XXS makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackIQ2_XXS(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotIQ2_XXSx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotIQ2_XXSx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackIQ2_XS makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackIQ2_XS(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotIQ2_XSx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotIQ2_XSx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackIQ2_S makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackIQ2_S(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotIQ2_Sx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotIQ2_Sx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackMXFP4 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackMXFP4(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotMXFP4x1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotMXFP4x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ4_0_ROCMFP4 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ4_0_ROCMFP4(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ4_0_ROCMFP4x1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ4_0_ROCMFP4x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ4_0_ROCMFP4_FAST makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ4_0_ROCMFP4_FASTx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ4_0_ROCMFP4_FASTx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ2_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ2_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ2_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ2_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ3_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ3_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ3_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ3_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ6_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ6_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ6_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ6_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2UnpackQ8_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx2UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx2DotQ8_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ8_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx2DotQ4_0Eightx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ4_0Eightx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ4_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ4_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx2DotQ8_0Eightx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ8_0Eightx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ8_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ8_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx2DotIQ4_NLEightx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotIQ4_NLEightx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotIQ4_NLEightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotIQ4_NLEightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx2DotQ4_1Eightx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ4_1Eightx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx2DotQ4_0_ROCMFP4Eightx1 multiplies 16 rows with few columns: see dotFunc.
+// avx2DotQ4_0_ROCMFP4Eightx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx2DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx2DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx2F324x6 multiplies 4 rows with 6 columns: see floatGeneric.
 //

@@ -6315,52 +6315,56 @@ DATA vector0f0f0f0f<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA vector0f0f0f0f<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL vector0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_0x1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ4_0x1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R13
-	MOVWQZX        (SI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x00, R13, X1, X1
-	MOVWQZX        (DI)(CX*1), R13
-	MOVWQZX        (DI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x01, R13, X1, X1
+	MOVWQZX        (SI)(CX*1), R12
+	MOVWQZX        (SI)(AX*2), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (SI)(AX*1), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (SI), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	VPINSRQ        $0x00, R12, X1, X1
+	MOVWQZX        (DI)(CX*1), R12
+	MOVWQZX        (DI)(AX*2), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (DI)(AX*1), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (DI), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	VPINSRQ        $0x01, R12, X1, X1
 	VCVTPH2PS      X1, Y1
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 2(SI), Y1
@@ -6375,7 +6379,7 @@ block:
 	VBROADCASTI128 2(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 2(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 (R10), Y6
+	VBROADCASTI128 (R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -6385,7 +6389,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 16(R10), Y9
+	VBROADCASTI128 16(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -6413,28 +6417,37 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   36(R10), Y2
+	VPBROADCASTD   36(R9), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000028, R9
 	ADDQ           $0x00000090, R8
 	ADDQ           $0x00000012, SI
 	ADDQ           $0x00000012, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -6542,27 +6555,31 @@ DATA lowHalves<>+48(SB)/8, $0x0d0c090805040100
 DATA lowHalves<>+56(SB)/8, $0x8080808080808080
 GLOBL lowHalves<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_1x1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ4_1x1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   (SI), Y1
@@ -6597,7 +6614,7 @@ block:
 	VBROADCASTI128 4(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 4(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 (R10), Y6
+	VBROADCASTI128 (R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -6607,7 +6624,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 16(R10), Y9
+	VBROADCASTI128 16(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -6637,26 +6654,35 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R10), Y1
+	VBROADCASTSS   36(R9), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000028, R9
 	ADDQ           $0x000000a0, R8
 	ADDQ           $0x00000014, SI
 	ADDQ           $0x00000014, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -6845,52 +6871,56 @@ DATA spread23<>+48(SB)/8, $0x0202020202020202
 DATA spread23<>+56(SB)/8, $0x0303030303030303
 GLOBL spread23<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ5_0x1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ5_0x1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R13
-	MOVWQZX        (SI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x00, R13, X1, X1
-	MOVWQZX        (DI)(CX*1), R13
-	MOVWQZX        (DI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x01, R13, X1, X1
+	MOVWQZX        (SI)(CX*1), R12
+	MOVWQZX        (SI)(AX*2), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (SI)(AX*1), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (SI), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	VPINSRQ        $0x00, R12, X1, X1
+	MOVWQZX        (DI)(CX*1), R12
+	MOVWQZX        (DI)(AX*2), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (DI)(AX*1), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (DI), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	VPINSRQ        $0x01, R12, X1, X1
 	VCVTPH2PS      X1, Y1
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 6(SI), Y1
@@ -6936,7 +6966,7 @@ block:
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y4, Y4
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -6985,7 +7015,7 @@ block:
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y8, Y8
-	VBROADCASTI128 16(R10), Y9
+	VBROADCASTI128 16(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPMADDUBSW     Y9, Y6, Y5
@@ -7007,28 +7037,37 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R10), Y1
+	VPBROADCASTD   36(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000028, R9
 	ADDQ           $0x000000b0, R8
 	ADDQ           $0x00000016, SI
 	ADDQ           $0x00000016, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -7172,27 +7211,31 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ5_1x1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ5_1x1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   (SI), Y1
@@ -7258,7 +7301,7 @@ block:
 	VPCMPEQB       bits<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPADDB         Y5, Y4, Y4
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -7307,7 +7350,7 @@ block:
 	VPCMPEQB       bits<>+0(SB), Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPADDB         Y9, Y8, Y8
-	VBROADCASTI128 16(R10), Y9
+	VBROADCASTI128 16(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPMADDUBSW     Y9, Y6, Y5
@@ -7331,26 +7374,35 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R10), Y1
+	VBROADCASTSS   36(R9), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000028, R9
 	ADDQ           $0x000000c0, R8
 	ADDQ           $0x00000018, SI
 	ADDQ           $0x00000018, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -7455,52 +7507,56 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ8_0x1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ8_0x1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R13
-	MOVWQZX        (SI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x00, R13, X1, X1
-	MOVWQZX        (DI)(CX*1), R13
-	MOVWQZX        (DI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x01, R13, X1, X1
+	MOVWQZX        (SI)(CX*1), R12
+	MOVWQZX        (SI)(AX*2), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (SI)(AX*1), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (SI), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	VPINSRQ        $0x00, R12, X1, X1
+	MOVWQZX        (DI)(CX*1), R12
+	MOVWQZX        (DI)(AX*2), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (DI)(AX*1), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (DI), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	VPINSRQ        $0x01, R12, X1, X1
 	VCVTPH2PS      X1, Y1
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 2(SI), Y1
@@ -7516,13 +7572,13 @@ block:
 	VINSERTI128    $0x01, 2(DI)(CX*1), Y4, Y4
 	PREFETCHT0     192(R8)
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y1, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y1
 	VPMADDUBSW     Y1, Y7, Y1
 	VPMADDWD       vector01000100<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R10), Y8
+	VBROADCASTI128 40(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -7533,7 +7589,7 @@ block:
 	VPSIGNB        Y6, Y5, Y2
 	VPMADDUBSW     Y2, Y7, Y2
 	VPMADDWD       vector01000100<>+0(SB), Y2, Y2
-	VBROADCASTI128 40(R10), Y8
+	VBROADCASTI128 40(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -7544,7 +7600,7 @@ block:
 	VPSIGNB        Y6, Y5, Y3
 	VPMADDUBSW     Y3, Y7, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
-	VBROADCASTI128 40(R10), Y8
+	VBROADCASTI128 40(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -7555,7 +7611,7 @@ block:
 	VPSIGNB        Y4, Y5, Y5
 	VPMADDUBSW     Y5, Y6, Y5
 	VPMADDWD       vector01000100<>+0(SB), Y5, Y5
-	VBROADCASTI128 40(R10), Y7
+	VBROADCASTI128 40(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -7570,14 +7626,14 @@ block:
 	VBROADCASTI128 18(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 18(DI)(CX*1), Y8, Y8
 	VPXOR          vector80808080<>+0(SB), Y4, Y4
-	VBROADCASTI128 16(R10), Y9
+	VBROADCASTI128 16(R9), Y9
 	VPXOR          vector80808080<>+0(SB), Y4, Y4
 	VPABSB         Y4, Y10
 	VPSIGNB        Y4, Y9, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector01000100<>+0(SB), Y11, Y11
 	VPADDD         Y11, Y1, Y1
-	VBROADCASTI128 56(R10), Y11
+	VBROADCASTI128 56(R9), Y11
 	VPSIGNB        Y4, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -7589,7 +7645,7 @@ block:
 	VPMADDUBSW     Y10, Y6, Y10
 	VPMADDWD       vector01000100<>+0(SB), Y10, Y10
 	VPADDD         Y10, Y2, Y2
-	VBROADCASTI128 56(R10), Y10
+	VBROADCASTI128 56(R9), Y10
 	VPSIGNB        Y4, Y10, Y10
 	VPMADDUBSW     Y10, Y6, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -7601,7 +7657,7 @@ block:
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
 	VPADDD         Y7, Y3, Y3
-	VBROADCASTI128 56(R10), Y7
+	VBROADCASTI128 56(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -7613,7 +7669,7 @@ block:
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
 	VPADDD         Y7, Y5, Y5
-	VBROADCASTI128 56(R10), Y7
+	VBROADCASTI128 56(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -7629,24 +7685,33 @@ block:
 	VPADDD         Y2, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000048, R10
+	ADDQ           $0x00000048, R9
 	ADDQ           $0x00000110, R8
 	ADDQ           $0x00000022, SI
 	ADDQ           $0x00000022, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -8139,27 +8204,31 @@ DATA vector80000000<>+48(SB)/8, $0x8000000080000000
 DATA vector80000000<>+56(SB)/8, $0x8000000080000000
 GLOBL vector80000000<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ2_Kx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ2_Kx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   80(SI), Y2
@@ -8370,7 +8439,7 @@ block:
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y4, Y4
 	PREFETCHT0     448(R8)
 	VPAND          vector03030303<>+0(SB), Y1, Y5
-	VBROADCASTI128 (R10), Y6
+	VBROADCASTI128 (R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector03030303<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -8395,7 +8464,7 @@ block:
 	VMOVDQU        Y9, (DX)
 	VPSRLD         $0x02, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 44(R10), Y6
+	VBROADCASTI128 44(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x02, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -8423,7 +8492,7 @@ block:
 	VMOVDQU        Y9, 768(DX)
 	VPSRLD         $0x04, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 88(R10), Y6
+	VBROADCASTI128 88(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x04, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -8451,7 +8520,7 @@ block:
 	VMOVDQU        Y9, 1536(DX)
 	VPSRLD         $0x06, Y1, Y1
 	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VBROADCASTI128 132(R10), Y5
+	VBROADCASTI128 132(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -8489,7 +8558,7 @@ block:
 	VBROADCASTI128 32(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y4, Y4
 	VPAND          vector03030303<>+0(SB), Y1, Y5
-	VBROADCASTI128 16(R10), Y6
+	VBROADCASTI128 16(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector03030303<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -8514,7 +8583,7 @@ block:
 	VMOVDQU        Y9, 384(DX)
 	VPSRLD         $0x02, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 60(R10), Y6
+	VBROADCASTI128 60(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x02, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -8542,7 +8611,7 @@ block:
 	VMOVDQU        Y9, 1152(DX)
 	VPSRLD         $0x04, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 104(R10), Y6
+	VBROADCASTI128 104(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x04, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -8570,7 +8639,7 @@ block:
 	VMOVDQU        Y9, 1920(DX)
 	VPSRLD         $0x06, Y1, Y1
 	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VBROADCASTI128 148(R10), Y5
+	VBROADCASTI128 148(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -8605,7 +8674,7 @@ block:
 	VBROADCASTI128 48(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
 	VPAND          vector03030303<>+0(SB), Y1, Y5
-	VBROADCASTI128 176(R10), Y6
+	VBROADCASTI128 176(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector03030303<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -8630,7 +8699,7 @@ block:
 	VMOVDQU        Y9, 3072(DX)
 	VPSRLD         $0x02, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 220(R10), Y6
+	VBROADCASTI128 220(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x02, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -8658,7 +8727,7 @@ block:
 	VMOVDQU        Y9, 3840(DX)
 	VPSRLD         $0x04, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 264(R10), Y6
+	VBROADCASTI128 264(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x04, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -8686,7 +8755,7 @@ block:
 	VMOVDQU        Y9, 4608(DX)
 	VPSRLD         $0x06, Y1, Y1
 	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VBROADCASTI128 308(R10), Y5
+	VBROADCASTI128 308(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -8721,7 +8790,7 @@ block:
 	VBROADCASTI128 64(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y4, Y4
 	VPAND          vector03030303<>+0(SB), Y1, Y5
-	VBROADCASTI128 192(R10), Y6
+	VBROADCASTI128 192(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector03030303<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -8746,7 +8815,7 @@ block:
 	VMOVDQU        Y9, 3456(DX)
 	VPSRLD         $0x02, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 236(R10), Y6
+	VBROADCASTI128 236(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x02, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -8774,7 +8843,7 @@ block:
 	VMOVDQU        Y9, 4224(DX)
 	VPSRLD         $0x04, Y1, Y5
 	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VBROADCASTI128 280(R10), Y6
+	VBROADCASTI128 280(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPSRLD         $0x04, Y2, Y7
 	VPAND          vector03030303<>+0(SB), Y7, Y7
@@ -8802,7 +8871,7 @@ block:
 	VMOVDQU        Y9, 4992(DX)
 	VPSRLD         $0x06, Y1, Y1
 	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VBROADCASTI128 324(R10), Y5
+	VBROADCASTI128 324(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -8828,101 +8897,110 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 5760(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R10), Y1
+	VBROADCASTSS   36(R9), Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         640(DX), Y1, Y1
 	VFMADD231PS    384(DX), Y1, Y0
-	VBROADCASTSS   40(R10), Y1
+	VBROADCASTSS   40(R9), Y1
 	VFMADD231PS    704(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VMULPS         1024(DX), Y1, Y1
 	VFMADD231PS    768(DX), Y1, Y0
-	VBROADCASTSS   80(R10), Y1
+	VBROADCASTSS   80(R9), Y1
 	VFMADD231PS    1088(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VMULPS         1408(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   84(R10), Y1
+	VBROADCASTSS   84(R9), Y1
 	VFMADD231PS    1472(DX), Y1, Y0
-	VBROADCASTSS   120(R10), Y1
+	VBROADCASTSS   120(R9), Y1
 	VMULPS         1792(DX), Y1, Y1
 	VFMADD231PS    1536(DX), Y1, Y0
-	VBROADCASTSS   124(R10), Y1
+	VBROADCASTSS   124(R9), Y1
 	VFMADD231PS    1856(DX), Y1, Y0
-	VBROADCASTSS   120(R10), Y1
+	VBROADCASTSS   120(R9), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   128(R10), Y1
+	VBROADCASTSS   128(R9), Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   164(R10), Y1
+	VBROADCASTSS   164(R9), Y1
 	VMULPS         2560(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   168(R10), Y1
+	VBROADCASTSS   168(R9), Y1
 	VFMADD231PS    2624(DX), Y1, Y0
-	VBROADCASTSS   164(R10), Y1
+	VBROADCASTSS   164(R9), Y1
 	VMULPS         2944(DX), Y1, Y1
 	VFMADD231PS    2688(DX), Y1, Y0
-	VBROADCASTSS   172(R10), Y1
+	VBROADCASTSS   172(R9), Y1
 	VFMADD231PS    3008(DX), Y1, Y0
-	VBROADCASTSS   208(R10), Y1
+	VBROADCASTSS   208(R9), Y1
 	VMULPS         3328(DX), Y1, Y1
 	VFMADD231PS    3072(DX), Y1, Y0
-	VBROADCASTSS   212(R10), Y1
+	VBROADCASTSS   212(R9), Y1
 	VFMADD231PS    3392(DX), Y1, Y0
-	VBROADCASTSS   208(R10), Y1
+	VBROADCASTSS   208(R9), Y1
 	VMULPS         3712(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   216(R10), Y1
+	VBROADCASTSS   216(R9), Y1
 	VFMADD231PS    3776(DX), Y1, Y0
-	VBROADCASTSS   252(R10), Y1
+	VBROADCASTSS   252(R9), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   256(R10), Y1
+	VBROADCASTSS   256(R9), Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   252(R10), Y1
+	VBROADCASTSS   252(R9), Y1
 	VMULPS         4480(DX), Y1, Y1
 	VFMADD231PS    4224(DX), Y1, Y0
-	VBROADCASTSS   260(R10), Y1
+	VBROADCASTSS   260(R9), Y1
 	VFMADD231PS    4544(DX), Y1, Y0
-	VBROADCASTSS   296(R10), Y1
+	VBROADCASTSS   296(R9), Y1
 	VMULPS         4864(DX), Y1, Y1
 	VFMADD231PS    4608(DX), Y1, Y0
-	VBROADCASTSS   300(R10), Y1
+	VBROADCASTSS   300(R9), Y1
 	VFMADD231PS    4928(DX), Y1, Y0
-	VBROADCASTSS   296(R10), Y1
+	VBROADCASTSS   296(R9), Y1
 	VMULPS         5248(DX), Y1, Y1
 	VFMADD231PS    4992(DX), Y1, Y0
-	VBROADCASTSS   304(R10), Y1
+	VBROADCASTSS   304(R9), Y1
 	VFMADD231PS    5312(DX), Y1, Y0
-	VBROADCASTSS   340(R10), Y1
+	VBROADCASTSS   340(R9), Y1
 	VMULPS         5632(DX), Y1, Y1
 	VFMADD231PS    5376(DX), Y1, Y0
-	VBROADCASTSS   344(R10), Y1
+	VBROADCASTSS   344(R9), Y1
 	VFMADD231PS    5696(DX), Y1, Y0
-	VBROADCASTSS   340(R10), Y1
+	VBROADCASTSS   340(R9), Y1
 	VMULPS         6016(DX), Y1, Y1
 	VFMADD231PS    5760(DX), Y1, Y0
-	VBROADCASTSS   348(R10), Y1
+	VBROADCASTSS   348(R9), Y1
 	VFMADD231PS    6080(DX), Y1, Y0
-	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000160, R9
 	ADDQ           $0x000002a0, R8
 	ADDQ           $0x00000054, SI
 	ADDQ           $0x00000054, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -9620,27 +9698,31 @@ DATA vector00000020<>+48(SB)/8, $0x0000002000000020
 DATA vector00000020<>+56(SB)/8, $0x0000002000000020
 GLOBL vector00000020<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ3_Kx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ3_Kx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 94(SI), Y1
@@ -9833,7 +9915,7 @@ block:
 	VPSLLD         $0x02, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 (R10), Y10
+	VBROADCASTI128 (R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector03030303<>+0(SB), Y2, Y11
 	VPSLLD         $0x02, Y6, Y12
@@ -9863,7 +9945,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   36(R10), Y9
+	VPBROADCASTD   36(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, (DX)
@@ -9872,7 +9954,7 @@ block:
 	VPSLLD         $0x01, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 44(R10), Y10
+	VBROADCASTI128 44(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x02, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -9905,7 +9987,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   80(R10), Y9
+	VPBROADCASTD   80(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 640(DX)
@@ -9913,7 +9995,7 @@ block:
 	VPAND          vector03030303<>+0(SB), Y9, Y9
 	VPAND          vector04040404<>+0(SB), Y5, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 88(R10), Y10
+	VBROADCASTI128 88(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x04, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -9943,7 +10025,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   124(R10), Y9
+	VPBROADCASTD   124(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 1280(DX)
@@ -9952,7 +10034,7 @@ block:
 	VPSRLD         $0x01, Y5, Y5
 	VPAND          vector04040404<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 132(R10), Y5
+	VBROADCASTI128 132(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -9985,7 +10067,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   168(R10), Y1
+	VPBROADCASTD   168(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1920(DX)
@@ -10011,7 +10093,7 @@ block:
 	VPSLLD         $0x02, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 16(R10), Y10
+	VBROADCASTI128 16(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector03030303<>+0(SB), Y2, Y11
 	VPSLLD         $0x02, Y6, Y12
@@ -10041,7 +10123,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   40(R10), Y9
+	VPBROADCASTD   40(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 320(DX)
@@ -10050,7 +10132,7 @@ block:
 	VPSLLD         $0x01, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 60(R10), Y10
+	VBROADCASTI128 60(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x02, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -10083,7 +10165,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   84(R10), Y9
+	VPBROADCASTD   84(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 960(DX)
@@ -10091,7 +10173,7 @@ block:
 	VPAND          vector03030303<>+0(SB), Y9, Y9
 	VPAND          vector04040404<>+0(SB), Y5, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 104(R10), Y10
+	VBROADCASTI128 104(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x04, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -10121,7 +10203,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   128(R10), Y9
+	VPBROADCASTD   128(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 1600(DX)
@@ -10130,7 +10212,7 @@ block:
 	VPSRLD         $0x01, Y5, Y5
 	VPAND          vector04040404<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 148(R10), Y5
+	VBROADCASTI128 148(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -10163,7 +10245,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   172(R10), Y1
+	VPBROADCASTD   172(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2240(DX)
@@ -10187,7 +10269,7 @@ block:
 	VPSRLD         $0x02, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 176(R10), Y10
+	VBROADCASTI128 176(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector03030303<>+0(SB), Y2, Y11
 	VPSRLD         $0x02, Y6, Y12
@@ -10217,7 +10299,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   212(R10), Y9
+	VPBROADCASTD   212(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2560(DX)
@@ -10226,7 +10308,7 @@ block:
 	VPSRLD         $0x03, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 220(R10), Y10
+	VBROADCASTI128 220(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x02, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -10259,7 +10341,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   256(R10), Y9
+	VPBROADCASTD   256(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3200(DX)
@@ -10268,7 +10350,7 @@ block:
 	VPSRLD         $0x04, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 264(R10), Y10
+	VBROADCASTI128 264(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x04, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -10301,7 +10383,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   300(R10), Y9
+	VPBROADCASTD   300(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3840(DX)
@@ -10310,7 +10392,7 @@ block:
 	VPSRLD         $0x05, Y5, Y5
 	VPAND          vector04040404<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 308(R10), Y5
+	VBROADCASTI128 308(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -10343,7 +10425,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   344(R10), Y1
+	VPBROADCASTD   344(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
@@ -10367,7 +10449,7 @@ block:
 	VPSRLD         $0x02, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 192(R10), Y10
+	VBROADCASTI128 192(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector03030303<>+0(SB), Y2, Y11
 	VPSRLD         $0x02, Y6, Y12
@@ -10397,7 +10479,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   216(R10), Y9
+	VPBROADCASTD   216(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2880(DX)
@@ -10406,7 +10488,7 @@ block:
 	VPSRLD         $0x03, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 236(R10), Y10
+	VBROADCASTI128 236(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x02, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -10439,7 +10521,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   260(R10), Y9
+	VPBROADCASTD   260(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3520(DX)
@@ -10448,7 +10530,7 @@ block:
 	VPSRLD         $0x04, Y5, Y10
 	VPAND          vector04040404<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 280(R10), Y10
+	VBROADCASTI128 280(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPSRLD         $0x04, Y2, Y11
 	VPAND          vector03030303<>+0(SB), Y11, Y11
@@ -10481,7 +10563,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   304(R10), Y9
+	VPBROADCASTD   304(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 4160(DX)
@@ -10490,7 +10572,7 @@ block:
 	VPSRLD         $0x05, Y5, Y5
 	VPAND          vector04040404<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 324(R10), Y5
+	VBROADCASTI128 324(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x06, Y2, Y2
 	VPAND          vector03030303<>+0(SB), Y2, Y2
@@ -10523,73 +10605,82 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   348(R10), Y1
+	VPBROADCASTD   348(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4800(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R10), Y1
+	VBROADCASTSS   120(R9), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R10), Y1
+	VBROADCASTSS   120(R9), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R10), Y1
+	VBROADCASTSS   164(R9), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R10), Y1
+	VBROADCASTSS   164(R9), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R10), Y1
+	VBROADCASTSS   208(R9), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R10), Y1
+	VBROADCASTSS   208(R9), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R10), Y1
+	VBROADCASTSS   252(R9), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R10), Y1
+	VBROADCASTSS   252(R9), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R10), Y1
+	VBROADCASTSS   296(R9), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R10), Y1
+	VBROADCASTSS   296(R9), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R10), Y1
+	VBROADCASTSS   340(R9), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R10), Y1
+	VBROADCASTSS   340(R9), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000160, R9
 	ADDQ           $0x00000370, R8
 	ADDQ           $0x0000006e, SI
 	ADDQ           $0x0000006e, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -11036,27 +11127,31 @@ DATA vector30303030<>+48(SB)/8, $0x3030303030303030
 DATA vector30303030<>+56(SB)/8, $0x3030303030303030
 GLOBL vector30303030<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_Kx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ4_Kx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
@@ -11183,7 +11278,7 @@ block:
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y4, Y4
 	PREFETCHT0     448(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 (R10), Y6
+	VBROADCASTI128 (R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -11193,7 +11288,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R10), Y9
+	VBROADCASTI128 40(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -11217,7 +11312,7 @@ block:
 	VINSERTI128    $0x01, 32(DI)(CX*1), Y12, Y12
 	PREFETCHT0     704(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
-	VBROADCASTI128 16(R10), Y14
+	VBROADCASTI128 16(R9), Y14
 	VPMADDUBSW     Y14, Y13, Y13
 	VPADDW         Y13, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y10, Y13
@@ -11246,7 +11341,7 @@ block:
 	VMOVDQU        Y13, (DX)
 	VPSRLD         $0x04, Y9, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 56(R10), Y6
+	VBROADCASTI128 56(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y10, Y5
@@ -11289,7 +11384,7 @@ block:
 	VINSERTI128    $0x01, 48(DI)(CX*1), Y4, Y4
 	PREFETCHT0     960(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 80(R10), Y6
+	VBROADCASTI128 80(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -11299,7 +11394,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 120(R10), Y9
+	VBROADCASTI128 120(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -11321,7 +11416,7 @@ block:
 	VBROADCASTI128 64(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y12, Y12
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
-	VBROADCASTI128 96(R10), Y14
+	VBROADCASTI128 96(R9), Y14
 	VPMADDUBSW     Y14, Y13, Y13
 	VPADDW         Y13, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y10, Y13
@@ -11350,7 +11445,7 @@ block:
 	VMOVDQU        Y13, 1280(DX)
 	VPSRLD         $0x04, Y9, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 136(R10), Y6
+	VBROADCASTI128 136(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y10, Y5
@@ -11389,7 +11484,7 @@ block:
 	VBROADCASTI128 80(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 80(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 160(R10), Y6
+	VBROADCASTI128 160(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -11399,7 +11494,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 200(R10), Y9
+	VBROADCASTI128 200(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -11419,7 +11514,7 @@ block:
 	VBROADCASTI128 96(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 96(DI)(CX*1), Y12, Y12
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
-	VBROADCASTI128 176(R10), Y14
+	VBROADCASTI128 176(R9), Y14
 	VPMADDUBSW     Y14, Y13, Y13
 	VPADDW         Y13, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y10, Y13
@@ -11448,7 +11543,7 @@ block:
 	VMOVDQU        Y13, 2560(DX)
 	VPSRLD         $0x04, Y9, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 216(R10), Y6
+	VBROADCASTI128 216(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y10, Y5
@@ -11487,7 +11582,7 @@ block:
 	VBROADCASTI128 112(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 112(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 240(R10), Y6
+	VBROADCASTI128 240(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -11497,7 +11592,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 280(R10), Y9
+	VBROADCASTI128 280(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -11517,7 +11612,7 @@ block:
 	VBROADCASTI128 128(SI)(CX*1), Y12
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y12, Y12
 	VPAND          vector0f0f0f0f<>+0(SB), Y9, Y13
-	VBROADCASTI128 256(R10), Y14
+	VBROADCASTI128 256(R9), Y14
 	VPMADDUBSW     Y14, Y13, Y13
 	VPADDW         Y13, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y10, Y13
@@ -11546,7 +11641,7 @@ block:
 	VMOVDQU        Y13, 3840(DX)
 	VPSRLD         $0x04, Y9, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 296(R10), Y6
+	VBROADCASTI128 296(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y10, Y5
@@ -11576,61 +11671,70 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R10), Y1
+	VBROADCASTSS   36(R9), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   72(R10), Y1
+	VBROADCASTSS   72(R9), Y1
 	VMULPS         1152(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VFMADD231PS    1216(DX), Y1, Y0
-	VBROADCASTSS   112(R10), Y1
+	VBROADCASTSS   112(R9), Y1
 	VMULPS         1792(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   116(R10), Y1
+	VBROADCASTSS   116(R9), Y1
 	VFMADD231PS    1856(DX), Y1, Y0
-	VBROADCASTSS   152(R10), Y1
+	VBROADCASTSS   152(R9), Y1
 	VMULPS         2432(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   156(R10), Y1
+	VBROADCASTSS   156(R9), Y1
 	VFMADD231PS    2496(DX), Y1, Y0
-	VBROADCASTSS   192(R10), Y1
+	VBROADCASTSS   192(R9), Y1
 	VMULPS         3072(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   196(R10), Y1
+	VBROADCASTSS   196(R9), Y1
 	VFMADD231PS    3136(DX), Y1, Y0
-	VBROADCASTSS   232(R10), Y1
+	VBROADCASTSS   232(R9), Y1
 	VMULPS         3712(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   236(R10), Y1
+	VBROADCASTSS   236(R9), Y1
 	VFMADD231PS    3776(DX), Y1, Y0
-	VBROADCASTSS   272(R10), Y1
+	VBROADCASTSS   272(R9), Y1
 	VMULPS         4352(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   276(R10), Y1
+	VBROADCASTSS   276(R9), Y1
 	VFMADD231PS    4416(DX), Y1, Y0
-	VBROADCASTSS   312(R10), Y1
+	VBROADCASTSS   312(R9), Y1
 	VMULPS         4992(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   316(R10), Y1
+	VBROADCASTSS   316(R9), Y1
 	VFMADD231PS    5056(DX), Y1, Y0
-	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000140, R9
 	ADDQ           $0x00000480, R8
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -12369,27 +12473,31 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ5_Kx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ5_Kx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
@@ -12531,7 +12639,7 @@ block:
 	VPSLLD         $0x04, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VPSLLD         $0x04, Y6, Y6
@@ -12576,7 +12684,7 @@ block:
 	VPSLLD         $0x04, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 16(R10), Y9
+	VBROADCASTI128 16(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
@@ -12635,7 +12743,7 @@ block:
 	VPSLLD         $0x03, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 40(R10), Y5
+	VBROADCASTI128 40(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -12676,7 +12784,7 @@ block:
 	VPSLLD         $0x03, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 56(R10), Y9
+	VBROADCASTI128 56(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y6, Y5
@@ -12735,7 +12843,7 @@ block:
 	VPSLLD         $0x02, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 80(R10), Y5
+	VBROADCASTI128 80(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VPSLLD         $0x02, Y6, Y6
@@ -12772,7 +12880,7 @@ block:
 	VPSLLD         $0x02, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 96(R10), Y9
+	VBROADCASTI128 96(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
@@ -12829,7 +12937,7 @@ block:
 	VPSLLD         $0x01, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 120(R10), Y5
+	VBROADCASTI128 120(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -12870,7 +12978,7 @@ block:
 	VPSLLD         $0x01, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 136(R10), Y9
+	VBROADCASTI128 136(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y6, Y5
@@ -12928,7 +13036,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 160(R10), Y5
+	VBROADCASTI128 160(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VPAND          vector10101010<>+0(SB), Y6, Y6
@@ -12961,7 +13069,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 176(R10), Y9
+	VBROADCASTI128 176(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
@@ -13015,7 +13123,7 @@ block:
 	VPSRLD         $0x01, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 200(R10), Y5
+	VBROADCASTI128 200(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -13056,7 +13164,7 @@ block:
 	VPSRLD         $0x01, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 216(R10), Y9
+	VBROADCASTI128 216(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y6, Y5
@@ -13115,7 +13223,7 @@ block:
 	VPSRLD         $0x02, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 240(R10), Y5
+	VBROADCASTI128 240(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VPSRLD         $0x02, Y6, Y6
@@ -13152,7 +13260,7 @@ block:
 	VPSRLD         $0x02, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 256(R10), Y9
+	VBROADCASTI128 256(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y5
@@ -13209,7 +13317,7 @@ block:
 	VPSRLD         $0x03, Y5, Y5
 	VPAND          vector10101010<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
-	VBROADCASTI128 280(R10), Y5
+	VBROADCASTI128 280(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -13250,7 +13358,7 @@ block:
 	VPSRLD         $0x03, Y9, Y9
 	VPAND          vector10101010<>+0(SB), Y9, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 296(R10), Y9
+	VBROADCASTI128 296(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPADDW         Y5, Y1, Y1
 	VPSRLD         $0x04, Y6, Y5
@@ -13289,61 +13397,70 @@ block:
 	VPADDD         Y2, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R10), Y1
+	VBROADCASTSS   36(R9), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   72(R10), Y1
+	VBROADCASTSS   72(R9), Y1
 	VMULPS         1152(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VFMADD231PS    1216(DX), Y1, Y0
-	VBROADCASTSS   112(R10), Y1
+	VBROADCASTSS   112(R9), Y1
 	VMULPS         1792(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   116(R10), Y1
+	VBROADCASTSS   116(R9), Y1
 	VFMADD231PS    1856(DX), Y1, Y0
-	VBROADCASTSS   152(R10), Y1
+	VBROADCASTSS   152(R9), Y1
 	VMULPS         2432(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   156(R10), Y1
+	VBROADCASTSS   156(R9), Y1
 	VFMADD231PS    2496(DX), Y1, Y0
-	VBROADCASTSS   192(R10), Y1
+	VBROADCASTSS   192(R9), Y1
 	VMULPS         3072(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   196(R10), Y1
+	VBROADCASTSS   196(R9), Y1
 	VFMADD231PS    3136(DX), Y1, Y0
-	VBROADCASTSS   232(R10), Y1
+	VBROADCASTSS   232(R9), Y1
 	VMULPS         3712(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   236(R10), Y1
+	VBROADCASTSS   236(R9), Y1
 	VFMADD231PS    3776(DX), Y1, Y0
-	VBROADCASTSS   272(R10), Y1
+	VBROADCASTSS   272(R9), Y1
 	VMULPS         4352(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   276(R10), Y1
+	VBROADCASTSS   276(R9), Y1
 	VFMADD231PS    4416(DX), Y1, Y0
-	VBROADCASTSS   312(R10), Y1
+	VBROADCASTSS   312(R9), Y1
 	VMULPS         4992(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   316(R10), Y1
+	VBROADCASTSS   316(R9), Y1
 	VFMADD231PS    5056(DX), Y1, Y0
-	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000140, R9
 	ADDQ           $0x00000580, R8
 	ADDQ           $0x000000b0, SI
 	ADDQ           $0x000000b0, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -14010,27 +14127,31 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ6_Kx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ6_Kx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   206(SI), Y1
@@ -14172,7 +14293,7 @@ block:
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 (R10), Y10
+	VBROADCASTI128 (R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x04, Y2, Y12
@@ -14202,7 +14323,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   36(R10), Y9
+	VPBROADCASTD   36(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, (DX)
@@ -14210,7 +14331,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector30303030<>+0(SB), Y1, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 88(R10), Y9
+	VBROADCASTI128 88(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -14240,7 +14361,7 @@ block:
 	VPUNPCKHQDQ    Y5, Y9, Y6
 	VPUNPCKLQDQ    Y5, Y9, Y9
 	VPADDD         Y6, Y9, Y9
-	VPBROADCASTD   124(R10), Y5
+	VPBROADCASTD   124(R9), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 1280(DX)
@@ -14260,7 +14381,7 @@ block:
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 44(R10), Y10
+	VBROADCASTI128 44(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x02, Y2, Y12
@@ -14290,7 +14411,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   80(R10), Y9
+	VPBROADCASTD   80(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 640(DX)
@@ -14299,7 +14420,7 @@ block:
 	VPSRLD         $0x02, Y1, Y1
 	VPAND          vector30303030<>+0(SB), Y1, Y1
 	VPOR           Y1, Y5, Y5
-	VBROADCASTI128 132(R10), Y1
+	VBROADCASTI128 132(R9), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -14332,7 +14453,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   168(R10), Y1
+	VPBROADCASTD   168(R9), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 1920(DX)
@@ -14364,7 +14485,7 @@ block:
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 16(R10), Y10
+	VBROADCASTI128 16(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x04, Y2, Y12
@@ -14394,7 +14515,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   40(R10), Y9
+	VPBROADCASTD   40(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 320(DX)
@@ -14402,7 +14523,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector30303030<>+0(SB), Y1, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 104(R10), Y9
+	VBROADCASTI128 104(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -14432,7 +14553,7 @@ block:
 	VPUNPCKHQDQ    Y5, Y9, Y6
 	VPUNPCKLQDQ    Y5, Y9, Y9
 	VPADDD         Y6, Y9, Y9
-	VPBROADCASTD   128(R10), Y5
+	VPBROADCASTD   128(R9), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 1600(DX)
@@ -14451,7 +14572,7 @@ block:
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 60(R10), Y10
+	VBROADCASTI128 60(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x02, Y2, Y12
@@ -14481,7 +14602,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   84(R10), Y9
+	VPBROADCASTD   84(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 960(DX)
@@ -14490,7 +14611,7 @@ block:
 	VPSRLD         $0x02, Y1, Y1
 	VPAND          vector30303030<>+0(SB), Y1, Y1
 	VPOR           Y1, Y5, Y5
-	VBROADCASTI128 148(R10), Y1
+	VBROADCASTI128 148(R9), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -14523,7 +14644,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   172(R10), Y1
+	VPBROADCASTD   172(R9), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 2240(DX)
@@ -14547,7 +14668,7 @@ block:
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 176(R10), Y10
+	VBROADCASTI128 176(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x04, Y2, Y12
@@ -14577,7 +14698,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   212(R10), Y9
+	VPBROADCASTD   212(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2560(DX)
@@ -14585,7 +14706,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector30303030<>+0(SB), Y1, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 264(R10), Y9
+	VBROADCASTI128 264(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -14615,7 +14736,7 @@ block:
 	VPUNPCKHQDQ    Y5, Y9, Y6
 	VPUNPCKLQDQ    Y5, Y9, Y9
 	VPADDD         Y6, Y9, Y9
-	VPBROADCASTD   300(R10), Y5
+	VPBROADCASTD   300(R9), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 3840(DX)
@@ -14631,7 +14752,7 @@ block:
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 220(R10), Y10
+	VBROADCASTI128 220(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x02, Y2, Y12
@@ -14661,7 +14782,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   256(R10), Y9
+	VPBROADCASTD   256(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3200(DX)
@@ -14670,7 +14791,7 @@ block:
 	VPSRLD         $0x02, Y1, Y1
 	VPAND          vector30303030<>+0(SB), Y1, Y1
 	VPOR           Y1, Y5, Y5
-	VBROADCASTI128 308(R10), Y1
+	VBROADCASTI128 308(R9), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -14703,7 +14824,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   344(R10), Y1
+	VPBROADCASTD   344(R9), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 4480(DX)
@@ -14727,7 +14848,7 @@ block:
 	VPSLLD         $0x04, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 192(R10), Y10
+	VBROADCASTI128 192(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x04, Y2, Y12
@@ -14757,7 +14878,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   216(R10), Y9
+	VPBROADCASTD   216(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2880(DX)
@@ -14765,7 +14886,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VPAND          vector30303030<>+0(SB), Y1, Y9
 	VPOR           Y9, Y5, Y5
-	VBROADCASTI128 280(R10), Y9
+	VBROADCASTI128 280(R9), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -14795,7 +14916,7 @@ block:
 	VPUNPCKHQDQ    Y5, Y9, Y6
 	VPUNPCKLQDQ    Y5, Y9, Y9
 	VPADDD         Y6, Y9, Y9
-	VPBROADCASTD   304(R10), Y5
+	VPBROADCASTD   304(R9), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 4160(DX)
@@ -14811,7 +14932,7 @@ block:
 	VPSLLD         $0x02, Y1, Y10
 	VPAND          vector30303030<>+0(SB), Y10, Y10
 	VPOR           Y10, Y9, Y9
-	VBROADCASTI128 236(R10), Y10
+	VBROADCASTI128 236(R9), Y10
 	VPMADDUBSW     Y10, Y9, Y9
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y11
 	VPSLLD         $0x02, Y2, Y12
@@ -14841,7 +14962,7 @@ block:
 	VPUNPCKHQDQ    Y9, Y13, Y10
 	VPUNPCKLQDQ    Y9, Y13, Y13
 	VPADDD         Y10, Y13, Y13
-	VPBROADCASTD   260(R10), Y9
+	VPBROADCASTD   260(R9), Y9
 	VPADDD         Y9, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3520(DX)
@@ -14850,7 +14971,7 @@ block:
 	VPSRLD         $0x02, Y1, Y1
 	VPAND          vector30303030<>+0(SB), Y1, Y1
 	VPOR           Y1, Y5, Y5
-	VBROADCASTI128 324(R10), Y1
+	VBROADCASTI128 324(R9), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
@@ -14883,73 +15004,82 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   348(R10), Y1
+	VPBROADCASTD   348(R9), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 4800(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R10), Y1
+	VBROADCASTSS   120(R9), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R10), Y1
+	VBROADCASTSS   120(R9), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R10), Y1
+	VBROADCASTSS   164(R9), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R10), Y1
+	VBROADCASTSS   164(R9), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R10), Y1
+	VBROADCASTSS   208(R9), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R10), Y1
+	VBROADCASTSS   208(R9), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R10), Y1
+	VBROADCASTSS   252(R9), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R10), Y1
+	VBROADCASTSS   252(R9), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R10), Y1
+	VBROADCASTSS   296(R9), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R10), Y1
+	VBROADCASTSS   296(R9), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R10), Y1
+	VBROADCASTSS   340(R9), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R10), Y1
+	VBROADCASTSS   340(R9), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000160, R9
 	ADDQ           $0x00000690, R8
 	ADDQ           $0x000000d2, SI
 	ADDQ           $0x000000d2, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -15068,52 +15198,56 @@ DATA iq4Levels<>+48(SB)/8, $0x766a5d4f3f2d1801
 DATA iq4Levels<>+56(SB)/8, $0xf1d9c5b5a6998d81
 GLOBL iq4Levels<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ4_NLx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ4_NLx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R13
-	MOVWQZX        (SI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (SI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x00, R13, X1, X1
-	MOVWQZX        (DI)(CX*1), R13
-	MOVWQZX        (DI)(AX*2), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI)(AX*1), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	MOVWQZX        (DI), R14
-	SHLQ           $0x10, R13
-	ORQ            R14, R13
-	VPINSRQ        $0x01, R13, X1, X1
+	MOVWQZX        (SI)(CX*1), R12
+	MOVWQZX        (SI)(AX*2), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (SI)(AX*1), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (SI), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	VPINSRQ        $0x00, R12, X1, X1
+	MOVWQZX        (DI)(CX*1), R12
+	MOVWQZX        (DI)(AX*2), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (DI)(AX*1), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	MOVWQZX        (DI), R13
+	SHLQ           $0x10, R12
+	ORQ            R13, R12
+	VPINSRQ        $0x01, R12, X1, X1
 	VCVTPH2PS      X1, Y1
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 2(SI), Y1
@@ -15130,7 +15264,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15164,7 +15298,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 16(R10), Y1
+	VBROADCASTI128 16(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -15212,24 +15346,33 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000028, R9
 	ADDQ           $0x00000090, R8
 	ADDQ           $0x00000012, SI
 	ADDQ           $0x00000012, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -15795,27 +15938,31 @@ DATA vector00000030<>+48(SB)/8, $0x0000003000000030
 DATA vector00000030<>+56(SB)/8, $0x0000003000000030
 GLOBL vector00000030<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ4_XSx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ4_XSx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
@@ -15935,7 +16082,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -15969,7 +16116,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 16(R10), Y1
+	VBROADCASTI128 16(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -16032,7 +16179,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 40(R10), Y5
+	VBROADCASTI128 40(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -16066,7 +16213,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 56(R10), Y1
+	VBROADCASTI128 56(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -16129,7 +16276,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 80(R10), Y5
+	VBROADCASTI128 80(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -16163,7 +16310,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 96(R10), Y1
+	VBROADCASTI128 96(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -16223,7 +16370,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 120(R10), Y5
+	VBROADCASTI128 120(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -16257,7 +16404,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 136(R10), Y1
+	VBROADCASTI128 136(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -16316,7 +16463,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 160(R10), Y5
+	VBROADCASTI128 160(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -16350,7 +16497,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 176(R10), Y1
+	VBROADCASTI128 176(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -16409,7 +16556,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 200(R10), Y5
+	VBROADCASTI128 200(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -16443,7 +16590,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 216(R10), Y1
+	VBROADCASTI128 216(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -16502,7 +16649,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 240(R10), Y5
+	VBROADCASTI128 240(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -16536,7 +16683,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 256(R10), Y1
+	VBROADCASTI128 256(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -16595,7 +16742,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 280(R10), Y5
+	VBROADCASTI128 280(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -16629,7 +16776,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 296(R10), Y1
+	VBROADCASTI128 296(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -16677,45 +16824,54 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, 4032(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R10), Y1
+	VBROADCASTSS   72(R9), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R10), Y1
+	VBROADCASTSS   112(R9), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R10), Y1
+	VBROADCASTSS   152(R9), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R10), Y1
+	VBROADCASTSS   192(R9), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R10), Y1
+	VBROADCASTSS   232(R9), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R10), Y1
+	VBROADCASTSS   272(R9), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R10), Y1
+	VBROADCASTSS   312(R9), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000140, R9
 	ADDQ           $0x00000440, R8
 	ADDQ           $0x00000088, SI
 	ADDQ           $0x00000088, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -18766,53 +18922,57 @@ DATA bytes1_7_7_7_7<>+48(SB)/8, $0x8080800780808007
 DATA bytes1_7_7_7_7<>+56(SB)/8, $0x8080800780808007
 GLOBL bytes1_7_7_7_7<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ3_Sx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	LEAQ  ·iq3sGrid+0(SB), R9
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R10
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R11
-	MOVQ  (R11), R11
-	ADDQ  x_base+56(FP), R11
-	MOVQ  w_base+24(FP), R12
-	XORQ  R13, R13
+// func avx2DotIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ3_Sx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	LEAQ ·iq3sGrid+0(SB), R8
+
+tile:
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    w_base+24(FP), R9
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), R11
+	XORQ    R12, R12
 
 half:
-	MOVQ R12, SI
+	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R14
-	MOVWQZX        (SI)(AX*2), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (SI)(AX*1), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (SI), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	VPINSRQ        $0x00, R14, X1, X1
-	MOVWQZX        (DI)(CX*1), R14
-	MOVWQZX        (DI)(AX*2), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (DI)(AX*1), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (DI), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	VPINSRQ        $0x01, R14, X1, X1
+	MOVWQZX        (SI)(CX*1), R13
+	MOVWQZX        (SI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x00, R13, X1, X1
+	MOVWQZX        (DI)(CX*1), R13
+	MOVWQZX        (DI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x01, R13, X1, X1
 	VCVTPH2PS      X1, Y1
 	VPBROADCASTD   106(SI), Y2
 	VMOVD          106(SI), X3
@@ -18883,23 +19043,23 @@ block:
 	VPBROADCASTQ   2(SI), Y1
 	VPBROADCASTQ   2(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R8)
+	PREFETCHT0     (R9)
 	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
 	VPBROADCASTQ   66(SI), Y2
 	VPBROADCASTQ   66(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R8)
+	PREFETCHT0     64(R9)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y2, Y2
 	VPSLLVD        top0<>+0(SB), Y2, Y2
 	VPAND          vector00000100<>+0(SB), Y2, Y2
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R9)(Y1*4), Y2
+	VPGATHERDD     Y3, (R8)(Y1*4), Y2
 	VPBROADCASTQ   74(SI), Y1
 	VPBROADCASTQ   74(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
-	PREFETCHT0     128(R8)
+	PREFETCHT0     128(R9)
 	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
 	VPAND          bits<>+0(SB), Y1, Y1
 	VPCMPEQB       bits<>+0(SB), Y1, Y1
@@ -18910,23 +19070,23 @@ block:
 	VPBROADCASTQ   2(SI)(AX*1), Y1
 	VPBROADCASTQ   2(DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
-	PREFETCHT0     192(R8)
+	PREFETCHT0     192(R9)
 	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
 	VPBROADCASTQ   66(SI)(AX*1), Y3
 	VPBROADCASTQ   66(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     256(R8)
+	PREFETCHT0     256(R9)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y3, Y3
 	VPSLLVD        top0<>+0(SB), Y3, Y3
 	VPAND          vector00000100<>+0(SB), Y3, Y3
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R9)(Y1*4), Y3
+	VPGATHERDD     Y4, (R8)(Y1*4), Y3
 	VPBROADCASTQ   74(SI)(AX*1), Y1
 	VPBROADCASTQ   74(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
-	PREFETCHT0     320(R8)
+	PREFETCHT0     320(R9)
 	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
 	VPAND          bits<>+0(SB), Y1, Y1
 	VPCMPEQB       bits<>+0(SB), Y1, Y1
@@ -18937,23 +19097,23 @@ block:
 	VPBROADCASTQ   2(SI)(AX*2), Y1
 	VPBROADCASTQ   2(DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
-	PREFETCHT0     384(R8)
+	PREFETCHT0     384(R9)
 	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
 	VPBROADCASTQ   66(SI)(AX*2), Y4
 	VPBROADCASTQ   66(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     448(R8)
+	PREFETCHT0     448(R9)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y4, Y4
 	VPSLLVD        top0<>+0(SB), Y4, Y4
 	VPAND          vector00000100<>+0(SB), Y4, Y4
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R9)(Y1*4), Y4
+	VPGATHERDD     Y5, (R8)(Y1*4), Y4
 	VPBROADCASTQ   74(SI)(AX*2), Y1
 	VPBROADCASTQ   74(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
-	PREFETCHT0     512(R8)
+	PREFETCHT0     512(R9)
 	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
 	VPAND          bits<>+0(SB), Y1, Y1
 	VPCMPEQB       bits<>+0(SB), Y1, Y1
@@ -18964,23 +19124,23 @@ block:
 	VPBROADCASTQ   2(SI)(CX*1), Y1
 	VPBROADCASTQ   2(DI)(CX*1), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
-	PREFETCHT0     576(R8)
+	PREFETCHT0     576(R9)
 	VPSHUFB        bytes1_0_1_2_3<>+0(SB), Y1, Y1
 	VPBROADCASTQ   66(SI)(CX*1), Y5
 	VPBROADCASTQ   66(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     640(R8)
+	PREFETCHT0     640(R9)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y5, Y5
 	VPSLLVD        top0<>+0(SB), Y5, Y5
 	VPAND          vector00000100<>+0(SB), Y5, Y5
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R9)(Y1*4), Y5
+	VPGATHERDD     Y6, (R8)(Y1*4), Y5
 	VPBROADCASTQ   74(SI)(CX*1), Y1
 	VPBROADCASTQ   74(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
-	PREFETCHT0     704(R8)
+	PREFETCHT0     704(R9)
 	VPSHUFB        eight0_1<>+0(SB), Y1, Y1
 	VPAND          bits<>+0(SB), Y1, Y1
 	VPCMPEQB       bits<>+0(SB), Y1, Y1
@@ -18988,7 +19148,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 (R11), Y1
+	VBROADCASTI128 (R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -18996,19 +19156,19 @@ block:
 	VPBROADCASTQ   2(SI), Y5
 	VPBROADCASTQ   2(DI), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     768(R8)
+	PREFETCHT0     768(R9)
 	VPSHUFB        bytes1_4_5_6_7<>+0(SB), Y5, Y5
 	VPBROADCASTQ   66(SI), Y6
 	VPBROADCASTQ   66(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
-	PREFETCHT0     832(R8)
+	PREFETCHT0     832(R9)
 	VPSHUFB        bytes1_0_0_0_0<>+0(SB), Y6, Y6
 	VPSLLVD        top4<>+0(SB), Y6, Y6
 	VPAND          vector00000100<>+0(SB), Y6, Y6
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R9)(Y5*4), Y6
+	VPGATHERDD     Y7, (R8)(Y5*4), Y6
 	VPBROADCASTQ   74(SI), Y5
 	VPBROADCASTQ   74(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -19032,7 +19192,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R9)(Y5*4), Y7
+	VPGATHERDD     Y8, (R8)(Y5*4), Y7
 	VPBROADCASTQ   74(SI)(AX*1), Y5
 	VPBROADCASTQ   74(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -19056,7 +19216,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R9)(Y5*4), Y8
+	VPGATHERDD     Y9, (R8)(Y5*4), Y8
 	VPBROADCASTQ   74(SI)(AX*2), Y5
 	VPBROADCASTQ   74(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19080,7 +19240,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R9)(Y5*4), Y9
+	VPGATHERDD     Y10, (R8)(Y5*4), Y9
 	VPBROADCASTQ   74(SI)(CX*1), Y5
 	VPBROADCASTQ   74(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19091,7 +19251,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 16(R11), Y5
+	VBROADCASTI128 16(R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -19113,7 +19273,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   36(R11), Y1
+	VPBROADCASTD   36(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -19130,7 +19290,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R9)(Y1*4), Y2
+	VPGATHERDD     Y3, (R8)(Y1*4), Y2
 	VPBROADCASTQ   74(SI), Y1
 	VPBROADCASTQ   74(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -19154,7 +19314,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R9)(Y1*4), Y3
+	VPGATHERDD     Y4, (R8)(Y1*4), Y3
 	VPBROADCASTQ   74(SI)(AX*1), Y1
 	VPBROADCASTQ   74(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -19178,7 +19338,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R9)(Y1*4), Y4
+	VPGATHERDD     Y5, (R8)(Y1*4), Y4
 	VPBROADCASTQ   74(SI)(AX*2), Y1
 	VPBROADCASTQ   74(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -19202,7 +19362,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R9)(Y1*4), Y5
+	VPGATHERDD     Y6, (R8)(Y1*4), Y5
 	VPBROADCASTQ   74(SI)(CX*1), Y1
 	VPBROADCASTQ   74(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -19213,7 +19373,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 40(R11), Y1
+	VBROADCASTI128 40(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -19231,7 +19391,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R9)(Y5*4), Y6
+	VPGATHERDD     Y7, (R8)(Y5*4), Y6
 	VPBROADCASTQ   74(SI), Y5
 	VPBROADCASTQ   74(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -19255,7 +19415,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R9)(Y5*4), Y7
+	VPGATHERDD     Y8, (R8)(Y5*4), Y7
 	VPBROADCASTQ   74(SI)(AX*1), Y5
 	VPBROADCASTQ   74(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -19279,7 +19439,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R9)(Y5*4), Y8
+	VPGATHERDD     Y9, (R8)(Y5*4), Y8
 	VPBROADCASTQ   74(SI)(AX*2), Y5
 	VPBROADCASTQ   74(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19303,7 +19463,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R9)(Y5*4), Y9
+	VPGATHERDD     Y10, (R8)(Y5*4), Y9
 	VPBROADCASTQ   74(SI)(CX*1), Y5
 	VPBROADCASTQ   74(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19314,7 +19474,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 56(R11), Y5
+	VBROADCASTI128 56(R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -19336,7 +19496,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   76(R11), Y1
+	VPBROADCASTD   76(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 576(DX)
@@ -19353,7 +19513,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R9)(Y1*4), Y2
+	VPGATHERDD     Y3, (R8)(Y1*4), Y2
 	VPBROADCASTQ   82(SI), Y1
 	VPBROADCASTQ   82(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -19377,7 +19537,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R9)(Y1*4), Y3
+	VPGATHERDD     Y4, (R8)(Y1*4), Y3
 	VPBROADCASTQ   82(SI)(AX*1), Y1
 	VPBROADCASTQ   82(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -19401,7 +19561,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R9)(Y1*4), Y4
+	VPGATHERDD     Y5, (R8)(Y1*4), Y4
 	VPBROADCASTQ   82(SI)(AX*2), Y1
 	VPBROADCASTQ   82(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -19425,7 +19585,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R9)(Y1*4), Y5
+	VPGATHERDD     Y6, (R8)(Y1*4), Y5
 	VPBROADCASTQ   82(SI)(CX*1), Y1
 	VPBROADCASTQ   82(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -19436,7 +19596,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 80(R11), Y1
+	VBROADCASTI128 80(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -19454,7 +19614,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R9)(Y5*4), Y6
+	VPGATHERDD     Y7, (R8)(Y5*4), Y6
 	VPBROADCASTQ   82(SI), Y5
 	VPBROADCASTQ   82(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -19478,7 +19638,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R9)(Y5*4), Y7
+	VPGATHERDD     Y8, (R8)(Y5*4), Y7
 	VPBROADCASTQ   82(SI)(AX*1), Y5
 	VPBROADCASTQ   82(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -19502,7 +19662,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R9)(Y5*4), Y8
+	VPGATHERDD     Y9, (R8)(Y5*4), Y8
 	VPBROADCASTQ   82(SI)(AX*2), Y5
 	VPBROADCASTQ   82(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19526,7 +19686,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R9)(Y5*4), Y9
+	VPGATHERDD     Y10, (R8)(Y5*4), Y9
 	VPBROADCASTQ   82(SI)(CX*1), Y5
 	VPBROADCASTQ   82(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19537,7 +19697,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 96(R11), Y5
+	VBROADCASTI128 96(R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -19559,7 +19719,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   116(R11), Y1
+	VPBROADCASTD   116(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1152(DX)
@@ -19576,7 +19736,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R9)(Y1*4), Y2
+	VPGATHERDD     Y3, (R8)(Y1*4), Y2
 	VPBROADCASTQ   82(SI), Y1
 	VPBROADCASTQ   82(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -19600,7 +19760,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R9)(Y1*4), Y3
+	VPGATHERDD     Y4, (R8)(Y1*4), Y3
 	VPBROADCASTQ   82(SI)(AX*1), Y1
 	VPBROADCASTQ   82(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -19624,7 +19784,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R9)(Y1*4), Y4
+	VPGATHERDD     Y5, (R8)(Y1*4), Y4
 	VPBROADCASTQ   82(SI)(AX*2), Y1
 	VPBROADCASTQ   82(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -19648,7 +19808,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R9)(Y1*4), Y5
+	VPGATHERDD     Y6, (R8)(Y1*4), Y5
 	VPBROADCASTQ   82(SI)(CX*1), Y1
 	VPBROADCASTQ   82(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -19659,7 +19819,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 120(R11), Y1
+	VBROADCASTI128 120(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -19677,7 +19837,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R9)(Y5*4), Y6
+	VPGATHERDD     Y7, (R8)(Y5*4), Y6
 	VPBROADCASTQ   82(SI), Y5
 	VPBROADCASTQ   82(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -19701,7 +19861,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R9)(Y5*4), Y7
+	VPGATHERDD     Y8, (R8)(Y5*4), Y7
 	VPBROADCASTQ   82(SI)(AX*1), Y5
 	VPBROADCASTQ   82(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -19725,7 +19885,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R9)(Y5*4), Y8
+	VPGATHERDD     Y9, (R8)(Y5*4), Y8
 	VPBROADCASTQ   82(SI)(AX*2), Y5
 	VPBROADCASTQ   82(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19749,7 +19909,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R9)(Y5*4), Y9
+	VPGATHERDD     Y10, (R8)(Y5*4), Y9
 	VPBROADCASTQ   82(SI)(CX*1), Y5
 	VPBROADCASTQ   82(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19760,7 +19920,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 136(R11), Y5
+	VBROADCASTI128 136(R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -19782,7 +19942,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   156(R11), Y1
+	VPBROADCASTD   156(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1728(DX)
@@ -19799,7 +19959,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R9)(Y1*4), Y2
+	VPGATHERDD     Y3, (R8)(Y1*4), Y2
 	VPBROADCASTQ   90(SI), Y1
 	VPBROADCASTQ   90(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -19823,7 +19983,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R9)(Y1*4), Y3
+	VPGATHERDD     Y4, (R8)(Y1*4), Y3
 	VPBROADCASTQ   90(SI)(AX*1), Y1
 	VPBROADCASTQ   90(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -19847,7 +20007,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R9)(Y1*4), Y4
+	VPGATHERDD     Y5, (R8)(Y1*4), Y4
 	VPBROADCASTQ   90(SI)(AX*2), Y1
 	VPBROADCASTQ   90(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -19871,7 +20031,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R9)(Y1*4), Y5
+	VPGATHERDD     Y6, (R8)(Y1*4), Y5
 	VPBROADCASTQ   90(SI)(CX*1), Y1
 	VPBROADCASTQ   90(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -19882,7 +20042,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 160(R11), Y1
+	VBROADCASTI128 160(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -19900,7 +20060,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R9)(Y5*4), Y6
+	VPGATHERDD     Y7, (R8)(Y5*4), Y6
 	VPBROADCASTQ   90(SI), Y5
 	VPBROADCASTQ   90(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -19924,7 +20084,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R9)(Y5*4), Y7
+	VPGATHERDD     Y8, (R8)(Y5*4), Y7
 	VPBROADCASTQ   90(SI)(AX*1), Y5
 	VPBROADCASTQ   90(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -19948,7 +20108,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R9)(Y5*4), Y8
+	VPGATHERDD     Y9, (R8)(Y5*4), Y8
 	VPBROADCASTQ   90(SI)(AX*2), Y5
 	VPBROADCASTQ   90(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -19972,7 +20132,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R9)(Y5*4), Y9
+	VPGATHERDD     Y10, (R8)(Y5*4), Y9
 	VPBROADCASTQ   90(SI)(CX*1), Y5
 	VPBROADCASTQ   90(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -19983,7 +20143,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 176(R11), Y5
+	VBROADCASTI128 176(R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -20005,7 +20165,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   196(R11), Y1
+	VPBROADCASTD   196(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2304(DX)
@@ -20022,7 +20182,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R9)(Y1*4), Y2
+	VPGATHERDD     Y3, (R8)(Y1*4), Y2
 	VPBROADCASTQ   90(SI), Y1
 	VPBROADCASTQ   90(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -20046,7 +20206,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R9)(Y1*4), Y3
+	VPGATHERDD     Y4, (R8)(Y1*4), Y3
 	VPBROADCASTQ   90(SI)(AX*1), Y1
 	VPBROADCASTQ   90(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -20070,7 +20230,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R9)(Y1*4), Y4
+	VPGATHERDD     Y5, (R8)(Y1*4), Y4
 	VPBROADCASTQ   90(SI)(AX*2), Y1
 	VPBROADCASTQ   90(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -20094,7 +20254,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R9)(Y1*4), Y5
+	VPGATHERDD     Y6, (R8)(Y1*4), Y5
 	VPBROADCASTQ   90(SI)(CX*1), Y1
 	VPBROADCASTQ   90(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -20105,7 +20265,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 200(R11), Y1
+	VBROADCASTI128 200(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -20123,7 +20283,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R9)(Y5*4), Y6
+	VPGATHERDD     Y7, (R8)(Y5*4), Y6
 	VPBROADCASTQ   90(SI), Y5
 	VPBROADCASTQ   90(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -20147,7 +20307,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R9)(Y5*4), Y7
+	VPGATHERDD     Y8, (R8)(Y5*4), Y7
 	VPBROADCASTQ   90(SI)(AX*1), Y5
 	VPBROADCASTQ   90(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -20171,7 +20331,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R9)(Y5*4), Y8
+	VPGATHERDD     Y9, (R8)(Y5*4), Y8
 	VPBROADCASTQ   90(SI)(AX*2), Y5
 	VPBROADCASTQ   90(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -20195,7 +20355,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R9)(Y5*4), Y9
+	VPGATHERDD     Y10, (R8)(Y5*4), Y9
 	VPBROADCASTQ   90(SI)(CX*1), Y5
 	VPBROADCASTQ   90(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -20206,7 +20366,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 216(R11), Y5
+	VBROADCASTI128 216(R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -20228,7 +20388,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   236(R11), Y1
+	VPBROADCASTD   236(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2880(DX)
@@ -20245,7 +20405,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R9)(Y1*4), Y2
+	VPGATHERDD     Y3, (R8)(Y1*4), Y2
 	VPBROADCASTQ   98(SI), Y1
 	VPBROADCASTQ   98(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -20269,7 +20429,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R9)(Y1*4), Y3
+	VPGATHERDD     Y4, (R8)(Y1*4), Y3
 	VPBROADCASTQ   98(SI)(AX*1), Y1
 	VPBROADCASTQ   98(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -20293,7 +20453,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R9)(Y1*4), Y4
+	VPGATHERDD     Y5, (R8)(Y1*4), Y4
 	VPBROADCASTQ   98(SI)(AX*2), Y1
 	VPBROADCASTQ   98(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -20317,7 +20477,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R9)(Y1*4), Y5
+	VPGATHERDD     Y6, (R8)(Y1*4), Y5
 	VPBROADCASTQ   98(SI)(CX*1), Y1
 	VPBROADCASTQ   98(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -20328,7 +20488,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 240(R11), Y1
+	VBROADCASTI128 240(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -20346,7 +20506,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R9)(Y5*4), Y6
+	VPGATHERDD     Y7, (R8)(Y5*4), Y6
 	VPBROADCASTQ   98(SI), Y5
 	VPBROADCASTQ   98(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -20370,7 +20530,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R9)(Y5*4), Y7
+	VPGATHERDD     Y8, (R8)(Y5*4), Y7
 	VPBROADCASTQ   98(SI)(AX*1), Y5
 	VPBROADCASTQ   98(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -20394,7 +20554,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R9)(Y5*4), Y8
+	VPGATHERDD     Y9, (R8)(Y5*4), Y8
 	VPBROADCASTQ   98(SI)(AX*2), Y5
 	VPBROADCASTQ   98(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -20418,7 +20578,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R9)(Y5*4), Y9
+	VPGATHERDD     Y10, (R8)(Y5*4), Y9
 	VPBROADCASTQ   98(SI)(CX*1), Y5
 	VPBROADCASTQ   98(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -20429,7 +20589,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 256(R11), Y5
+	VBROADCASTI128 256(R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -20451,7 +20611,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   276(R11), Y1
+	VPBROADCASTD   276(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3456(DX)
@@ -20468,7 +20628,7 @@ block:
 	VPOR           Y2, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y1, Y2
-	VPGATHERDD     Y3, (R9)(Y1*4), Y2
+	VPGATHERDD     Y3, (R8)(Y1*4), Y2
 	VPBROADCASTQ   98(SI), Y1
 	VPBROADCASTQ   98(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y1, Y1
@@ -20492,7 +20652,7 @@ block:
 	VPOR           Y3, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y1, Y3
-	VPGATHERDD     Y4, (R9)(Y1*4), Y3
+	VPGATHERDD     Y4, (R8)(Y1*4), Y3
 	VPBROADCASTQ   98(SI)(AX*1), Y1
 	VPBROADCASTQ   98(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y1, Y1
@@ -20516,7 +20676,7 @@ block:
 	VPOR           Y4, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y1, Y4
-	VPGATHERDD     Y5, (R9)(Y1*4), Y4
+	VPGATHERDD     Y5, (R8)(Y1*4), Y4
 	VPBROADCASTQ   98(SI)(AX*2), Y1
 	VPBROADCASTQ   98(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y1, Y1
@@ -20540,7 +20700,7 @@ block:
 	VPOR           Y5, Y1, Y1
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y1, Y5
-	VPGATHERDD     Y6, (R9)(Y1*4), Y5
+	VPGATHERDD     Y6, (R8)(Y1*4), Y5
 	VPBROADCASTQ   98(SI)(CX*1), Y1
 	VPBROADCASTQ   98(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y1, Y1
@@ -20551,7 +20711,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y1, Y6
 	VPADDB         Y6, Y5, Y5
 	VPSUBB         Y1, Y5, Y5
-	VBROADCASTI128 280(R11), Y1
+	VBROADCASTI128 280(R10), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPMADDUBSW     Y1, Y3, Y3
 	VPMADDUBSW     Y1, Y4, Y4
@@ -20569,7 +20729,7 @@ block:
 	VPOR           Y6, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y5, Y6
-	VPGATHERDD     Y7, (R9)(Y5*4), Y6
+	VPGATHERDD     Y7, (R8)(Y5*4), Y6
 	VPBROADCASTQ   98(SI), Y5
 	VPBROADCASTQ   98(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y5, Y5
@@ -20593,7 +20753,7 @@ block:
 	VPOR           Y7, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y5, Y7
-	VPGATHERDD     Y8, (R9)(Y5*4), Y7
+	VPGATHERDD     Y8, (R8)(Y5*4), Y7
 	VPBROADCASTQ   98(SI)(AX*1), Y5
 	VPBROADCASTQ   98(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y5, Y5
@@ -20617,7 +20777,7 @@ block:
 	VPOR           Y8, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y5, Y8
-	VPGATHERDD     Y9, (R9)(Y5*4), Y8
+	VPGATHERDD     Y9, (R8)(Y5*4), Y8
 	VPBROADCASTQ   98(SI)(AX*2), Y5
 	VPBROADCASTQ   98(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y5, Y5
@@ -20641,7 +20801,7 @@ block:
 	VPOR           Y9, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y5, Y9
-	VPGATHERDD     Y10, (R9)(Y5*4), Y9
+	VPGATHERDD     Y10, (R8)(Y5*4), Y9
 	VPBROADCASTQ   98(SI)(CX*1), Y5
 	VPBROADCASTQ   98(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y5, Y5
@@ -20652,7 +20812,7 @@ block:
 	VPAND          vector1e1e1e1e<>+0(SB), Y5, Y10
 	VPADDB         Y10, Y9, Y9
 	VPSUBB         Y5, Y9, Y9
-	VBROADCASTI128 296(R11), Y5
+	VBROADCASTI128 296(R10), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPADDW         Y6, Y2, Y2
 	VPMADDUBSW     Y5, Y7, Y6
@@ -20674,49 +20834,58 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   316(R11), Y1
+	VPBROADCASTD   316(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4032(DX)
-	VBROADCASTSS   32(R11), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R11), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R11), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R11), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R11), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R11), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R11), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R11), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R11
-	ADDQ           $0x00000370, R8
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000370, R9
 	ADDQ           $0x0000006e, SI
 	ADDQ           $0x0000006e, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R11
-	ADDQ           (BX), R11
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R12)(AX*8), R12
-	XORQ           $0x01, R13
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -23001,53 +23170,57 @@ DATA signs14<>+48(SB)/8, $0x000000000000000e
 DATA signs14<>+56(SB)/8, $0x0000000000000015
 GLOBL signs14<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ2_XXSx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	LEAQ  ·iq2xxsGrid+0(SB), R9
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R10
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R11
-	MOVQ  (R11), R11
-	ADDQ  x_base+56(FP), R11
-	MOVQ  w_base+24(FP), R12
-	XORQ  R13, R13
+// func avx2DotIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ2_XXSx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	LEAQ ·iq2xxsGrid+0(SB), R8
+
+tile:
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    w_base+24(FP), R9
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), R11
+	XORQ    R12, R12
 
 half:
-	MOVQ R12, SI
+	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R14
-	MOVWQZX        (SI)(AX*2), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (SI)(AX*1), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (SI), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	VPINSRQ        $0x00, R14, X1, X1
-	MOVWQZX        (DI)(CX*1), R14
-	MOVWQZX        (DI)(AX*2), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (DI)(AX*1), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (DI), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	VPINSRQ        $0x01, R14, X1, X1
+	MOVWQZX        (SI)(CX*1), R13
+	MOVWQZX        (SI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x00, R13, X1, X1
+	MOVWQZX        (DI)(CX*1), R13
+	MOVWQZX        (DI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x01, R13, X1, X1
 	VCVTPH2PS      X1, Y1
 	VPBROADCASTD   6(SI), Y2
 	VMOVD          6(SI), X3
@@ -23196,15 +23369,15 @@ block:
 	VPBROADCASTQ   2(SI), Y1
 	VPBROADCASTQ   2(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R8)
+	PREFETCHT0     (R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   2(SI), Y2
 	VPBROADCASTQ   2(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R8)
+	PREFETCHT0     64(R9)
 	VPSHUFB        bytes4_4_4<>+0(SB), Y2, Y2
 	VPSRLVQ        signs0<>+0(SB), Y2, Y2
 	VPAND          long7f<>+0(SB), Y2, Y2
@@ -23226,15 +23399,15 @@ block:
 	VPBROADCASTQ   2(SI)(AX*1), Y2
 	VPBROADCASTQ   2(DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     128(R8)
+	PREFETCHT0     128(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   2(SI)(AX*1), Y3
 	VPBROADCASTQ   2(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     192(R8)
+	PREFETCHT0     192(R9)
 	VPSHUFB        bytes4_4_4<>+0(SB), Y3, Y3
 	VPSRLVQ        signs0<>+0(SB), Y3, Y3
 	VPAND          long7f<>+0(SB), Y3, Y3
@@ -23256,15 +23429,15 @@ block:
 	VPBROADCASTQ   2(SI)(AX*2), Y3
 	VPBROADCASTQ   2(DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     256(R8)
+	PREFETCHT0     256(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   2(SI)(AX*2), Y4
 	VPBROADCASTQ   2(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     320(R8)
+	PREFETCHT0     320(R9)
 	VPSHUFB        bytes4_4_4<>+0(SB), Y4, Y4
 	VPSRLVQ        signs0<>+0(SB), Y4, Y4
 	VPAND          long7f<>+0(SB), Y4, Y4
@@ -23286,15 +23459,15 @@ block:
 	VPBROADCASTQ   2(SI)(CX*1), Y4
 	VPBROADCASTQ   2(DI)(CX*1), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     384(R8)
+	PREFETCHT0     384(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   2(SI)(CX*1), Y5
 	VPBROADCASTQ   2(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     448(R8)
+	PREFETCHT0     448(R9)
 	VPSHUFB        bytes4_4_4<>+0(SB), Y5, Y5
 	VPSRLVQ        signs0<>+0(SB), Y5, Y5
 	VPAND          long7f<>+0(SB), Y5, Y5
@@ -23313,7 +23486,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 (R11), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -23325,11 +23498,11 @@ block:
 	VPBROADCASTQ   2(SI), Y5
 	VPBROADCASTQ   2(DI), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     512(R8)
+	PREFETCHT0     512(R9)
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R8)(Y6*8), Y5
 	VPBROADCASTQ   2(SI), Y6
 	VPBROADCASTQ   2(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -23357,7 +23530,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R8)(Y7*8), Y6
 	VPBROADCASTQ   2(SI)(AX*1), Y7
 	VPBROADCASTQ   2(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -23385,7 +23558,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R8)(Y8*8), Y7
 	VPBROADCASTQ   2(SI)(AX*2), Y8
 	VPBROADCASTQ   2(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -23413,7 +23586,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R8)(Y9*8), Y8
 	VPBROADCASTQ   2(SI)(CX*1), Y9
 	VPBROADCASTQ   2(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -23435,7 +23608,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 16(R11), Y9
+	VBROADCASTI128 16(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -23457,7 +23630,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R11), Y1
+	VPBROADCASTD   36(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -23467,7 +23640,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   10(SI), Y2
 	VPBROADCASTQ   10(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -23495,7 +23668,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   10(SI)(AX*1), Y3
 	VPBROADCASTQ   10(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -23523,7 +23696,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   10(SI)(AX*2), Y4
 	VPBROADCASTQ   10(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -23551,7 +23724,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   10(SI)(CX*1), Y5
 	VPBROADCASTQ   10(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -23573,7 +23746,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 40(R11), Y5
+	VBROADCASTI128 40(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -23588,7 +23761,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R8)(Y6*8), Y5
 	VPBROADCASTQ   10(SI), Y6
 	VPBROADCASTQ   10(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -23616,7 +23789,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R8)(Y7*8), Y6
 	VPBROADCASTQ   10(SI)(AX*1), Y7
 	VPBROADCASTQ   10(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -23644,7 +23817,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R8)(Y8*8), Y7
 	VPBROADCASTQ   10(SI)(AX*2), Y8
 	VPBROADCASTQ   10(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -23672,7 +23845,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R8)(Y9*8), Y8
 	VPBROADCASTQ   10(SI)(CX*1), Y9
 	VPBROADCASTQ   10(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -23694,7 +23867,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 56(R11), Y9
+	VBROADCASTI128 56(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -23716,7 +23889,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   76(R11), Y1
+	VPBROADCASTD   76(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 576(DX)
@@ -23726,7 +23899,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   18(SI), Y2
 	VPBROADCASTQ   18(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -23754,7 +23927,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   18(SI)(AX*1), Y3
 	VPBROADCASTQ   18(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -23782,7 +23955,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   18(SI)(AX*2), Y4
 	VPBROADCASTQ   18(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -23810,7 +23983,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   18(SI)(CX*1), Y5
 	VPBROADCASTQ   18(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -23832,7 +24005,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 80(R11), Y5
+	VBROADCASTI128 80(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -23847,7 +24020,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R8)(Y6*8), Y5
 	VPBROADCASTQ   18(SI), Y6
 	VPBROADCASTQ   18(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -23875,7 +24048,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R8)(Y7*8), Y6
 	VPBROADCASTQ   18(SI)(AX*1), Y7
 	VPBROADCASTQ   18(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -23903,7 +24076,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R8)(Y8*8), Y7
 	VPBROADCASTQ   18(SI)(AX*2), Y8
 	VPBROADCASTQ   18(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -23931,7 +24104,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R8)(Y9*8), Y8
 	VPBROADCASTQ   18(SI)(CX*1), Y9
 	VPBROADCASTQ   18(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -23953,7 +24126,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 96(R11), Y9
+	VBROADCASTI128 96(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -23975,7 +24148,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   116(R11), Y1
+	VPBROADCASTD   116(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1152(DX)
@@ -23985,7 +24158,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   26(SI), Y2
 	VPBROADCASTQ   26(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -24013,7 +24186,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   26(SI)(AX*1), Y3
 	VPBROADCASTQ   26(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -24041,7 +24214,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   26(SI)(AX*2), Y4
 	VPBROADCASTQ   26(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -24069,7 +24242,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   26(SI)(CX*1), Y5
 	VPBROADCASTQ   26(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -24091,7 +24264,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 120(R11), Y5
+	VBROADCASTI128 120(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -24106,7 +24279,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R8)(Y6*8), Y5
 	VPBROADCASTQ   26(SI), Y6
 	VPBROADCASTQ   26(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -24134,7 +24307,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R8)(Y7*8), Y6
 	VPBROADCASTQ   26(SI)(AX*1), Y7
 	VPBROADCASTQ   26(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -24162,7 +24335,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R8)(Y8*8), Y7
 	VPBROADCASTQ   26(SI)(AX*2), Y8
 	VPBROADCASTQ   26(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -24190,7 +24363,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R8)(Y9*8), Y8
 	VPBROADCASTQ   26(SI)(CX*1), Y9
 	VPBROADCASTQ   26(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -24212,7 +24385,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 136(R11), Y9
+	VBROADCASTI128 136(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -24234,7 +24407,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   156(R11), Y1
+	VPBROADCASTD   156(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1728(DX)
@@ -24244,7 +24417,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -24272,7 +24445,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -24300,7 +24473,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -24328,7 +24501,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -24350,7 +24523,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 160(R11), Y5
+	VBROADCASTI128 160(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -24365,7 +24538,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R8)(Y6*8), Y5
 	VPBROADCASTQ   34(SI), Y6
 	VPBROADCASTQ   34(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -24393,7 +24566,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R8)(Y7*8), Y6
 	VPBROADCASTQ   34(SI)(AX*1), Y7
 	VPBROADCASTQ   34(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -24421,7 +24594,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R8)(Y8*8), Y7
 	VPBROADCASTQ   34(SI)(AX*2), Y8
 	VPBROADCASTQ   34(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -24449,7 +24622,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R8)(Y9*8), Y8
 	VPBROADCASTQ   34(SI)(CX*1), Y9
 	VPBROADCASTQ   34(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -24471,7 +24644,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 176(R11), Y9
+	VBROADCASTI128 176(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -24493,7 +24666,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   196(R11), Y1
+	VPBROADCASTD   196(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2304(DX)
@@ -24503,7 +24676,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -24531,7 +24704,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -24559,7 +24732,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -24587,7 +24760,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -24609,7 +24782,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 200(R11), Y5
+	VBROADCASTI128 200(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -24624,7 +24797,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R8)(Y6*8), Y5
 	VPBROADCASTQ   42(SI), Y6
 	VPBROADCASTQ   42(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -24652,7 +24825,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R8)(Y7*8), Y6
 	VPBROADCASTQ   42(SI)(AX*1), Y7
 	VPBROADCASTQ   42(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -24680,7 +24853,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R8)(Y8*8), Y7
 	VPBROADCASTQ   42(SI)(AX*2), Y8
 	VPBROADCASTQ   42(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -24708,7 +24881,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R8)(Y9*8), Y8
 	VPBROADCASTQ   42(SI)(CX*1), Y9
 	VPBROADCASTQ   42(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -24730,7 +24903,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 216(R11), Y9
+	VBROADCASTI128 216(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -24752,7 +24925,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   236(R11), Y1
+	VPBROADCASTD   236(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2880(DX)
@@ -24762,7 +24935,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -24790,7 +24963,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -24818,7 +24991,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -24846,7 +25019,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -24868,7 +25041,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 240(R11), Y5
+	VBROADCASTI128 240(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -24883,7 +25056,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R8)(Y6*8), Y5
 	VPBROADCASTQ   50(SI), Y6
 	VPBROADCASTQ   50(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -24911,7 +25084,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R8)(Y7*8), Y6
 	VPBROADCASTQ   50(SI)(AX*1), Y7
 	VPBROADCASTQ   50(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -24939,7 +25112,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R8)(Y8*8), Y7
 	VPBROADCASTQ   50(SI)(AX*2), Y8
 	VPBROADCASTQ   50(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -24967,7 +25140,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R8)(Y9*8), Y8
 	VPBROADCASTQ   50(SI)(CX*1), Y9
 	VPBROADCASTQ   50(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -24989,7 +25162,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 256(R11), Y9
+	VBROADCASTI128 256(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -25011,7 +25184,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   276(R11), Y1
+	VPBROADCASTD   276(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3456(DX)
@@ -25021,7 +25194,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y1, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -25049,7 +25222,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -25077,7 +25250,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -25105,7 +25278,7 @@ block:
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -25127,7 +25300,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 280(R11), Y5
+	VBROADCASTI128 280(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -25142,7 +25315,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y5, Y6
 	VMOVDQU        vectorffffffff<>+0(SB), Y7
 	VMOVDQA        Y6, Y5
-	VPGATHERQQ     Y7, (R9)(Y6*8), Y5
+	VPGATHERQQ     Y7, (R8)(Y6*8), Y5
 	VPBROADCASTQ   58(SI), Y6
 	VPBROADCASTQ   58(DI), Y7
 	VPBLENDD       $0xf0, Y7, Y6, Y6
@@ -25170,7 +25343,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y6, Y7
 	VMOVDQU        vectorffffffff<>+0(SB), Y8
 	VMOVDQA        Y7, Y6
-	VPGATHERQQ     Y8, (R9)(Y7*8), Y6
+	VPGATHERQQ     Y8, (R8)(Y7*8), Y6
 	VPBROADCASTQ   58(SI)(AX*1), Y7
 	VPBROADCASTQ   58(DI)(AX*1), Y8
 	VPBLENDD       $0xf0, Y8, Y7, Y7
@@ -25198,7 +25371,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y7, Y8
 	VMOVDQU        vectorffffffff<>+0(SB), Y9
 	VMOVDQA        Y8, Y7
-	VPGATHERQQ     Y9, (R9)(Y8*8), Y7
+	VPGATHERQQ     Y9, (R8)(Y8*8), Y7
 	VPBROADCASTQ   58(SI)(AX*2), Y8
 	VPBROADCASTQ   58(DI)(AX*2), Y9
 	VPBLENDD       $0xf0, Y9, Y8, Y8
@@ -25226,7 +25399,7 @@ block:
 	VPSHUFB        bytes1_2_3<>+0(SB), Y8, Y9
 	VMOVDQU        vectorffffffff<>+0(SB), Y10
 	VMOVDQA        Y9, Y8
-	VPGATHERQQ     Y10, (R9)(Y9*8), Y8
+	VPGATHERQQ     Y10, (R8)(Y9*8), Y8
 	VPBROADCASTQ   58(SI)(CX*1), Y9
 	VPBROADCASTQ   58(DI)(CX*1), Y10
 	VPBLENDD       $0xf0, Y10, Y9, Y9
@@ -25248,7 +25421,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y9, Y10
 	VPADDB         Y10, Y8, Y8
 	VPSUBB         Y9, Y8, Y8
-	VBROADCASTI128 296(R11), Y9
+	VBROADCASTI128 296(R10), Y9
 	VPMADDUBSW     Y9, Y5, Y5
 	VPMADDWD       vector00010001<>+0(SB), Y5, Y5
 	VPADDD         Y5, Y1, Y1
@@ -25270,49 +25443,58 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   316(R11), Y1
+	VPBROADCASTD   316(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4032(DX)
-	VBROADCASTSS   32(R11), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R11), Y1
+	VBROADCASTSS   72(R10), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R11), Y1
+	VBROADCASTSS   112(R10), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R11), Y1
+	VBROADCASTSS   152(R10), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R11), Y1
+	VBROADCASTSS   192(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R11), Y1
+	VBROADCASTSS   232(R10), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R11), Y1
+	VBROADCASTSS   272(R10), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R11), Y1
+	VBROADCASTSS   312(R10), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R11
-	ADDQ           $0x00000210, R8
+	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000210, R9
 	ADDQ           $0x00000042, SI
 	ADDQ           $0x00000042, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R11
-	ADDQ           (BX), R11
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R12)(AX*8), R12
-	XORQ           $0x01, R13
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -27579,53 +27761,57 @@ DATA bytes2_4_6<>+48(SB)/8, $0x8080808080800504
 DATA bytes2_4_6<>+56(SB)/8, $0x8080808080800706
 GLOBL bytes2_4_6<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ2_XSx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	LEAQ  ·iq2xsGrid+0(SB), R9
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R10
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R11
-	MOVQ  (R11), R11
-	ADDQ  x_base+56(FP), R11
-	MOVQ  w_base+24(FP), R12
-	XORQ  R13, R13
+// func avx2DotIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ2_XSx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	LEAQ ·iq2xsGrid+0(SB), R8
+
+tile:
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    w_base+24(FP), R9
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), R11
+	XORQ    R12, R12
 
 half:
-	MOVQ R12, SI
+	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R14
-	MOVWQZX        (SI)(AX*2), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (SI)(AX*1), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (SI), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	VPINSRQ        $0x00, R14, X1, X1
-	MOVWQZX        (DI)(CX*1), R14
-	MOVWQZX        (DI)(AX*2), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (DI)(AX*1), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (DI), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	VPINSRQ        $0x01, R14, X1, X1
+	MOVWQZX        (SI)(CX*1), R13
+	MOVWQZX        (SI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x00, R13, X1, X1
+	MOVWQZX        (DI)(CX*1), R13
+	MOVWQZX        (DI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x01, R13, X1, X1
 	VCVTPH2PS      X1, Y1
 	VPBROADCASTD   66(SI), Y2
 	VMOVD          66(SI), X3
@@ -27762,16 +27948,16 @@ block:
 	VPBROADCASTQ   2(SI), Y1
 	VPBROADCASTQ   2(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R8)
+	PREFETCHT0     (R9)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y1, Y2
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   2(SI), Y2
 	VPBROADCASTQ   2(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R8)
+	PREFETCHT0     64(R9)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y2
 	VPSRLQ         $0x09, Y2, Y2
 	VPAND          long7f<>+0(SB), Y2, Y2
@@ -27793,16 +27979,16 @@ block:
 	VPBROADCASTQ   2(SI)(AX*1), Y2
 	VPBROADCASTQ   2(DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     128(R8)
+	PREFETCHT0     128(R9)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y2, Y3
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   2(SI)(AX*1), Y3
 	VPBROADCASTQ   2(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     192(R8)
+	PREFETCHT0     192(R9)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y3
 	VPSRLQ         $0x09, Y3, Y3
 	VPAND          long7f<>+0(SB), Y3, Y3
@@ -27824,16 +28010,16 @@ block:
 	VPBROADCASTQ   2(SI)(AX*2), Y3
 	VPBROADCASTQ   2(DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     256(R8)
+	PREFETCHT0     256(R9)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y3, Y4
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   2(SI)(AX*2), Y4
 	VPBROADCASTQ   2(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     320(R8)
+	PREFETCHT0     320(R9)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y4
 	VPSRLQ         $0x09, Y4, Y4
 	VPAND          long7f<>+0(SB), Y4, Y4
@@ -27855,16 +28041,16 @@ block:
 	VPBROADCASTQ   2(SI)(CX*1), Y4
 	VPBROADCASTQ   2(DI)(CX*1), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     384(R8)
+	PREFETCHT0     384(R9)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y4, Y5
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   2(SI)(CX*1), Y5
 	VPBROADCASTQ   2(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     448(R8)
+	PREFETCHT0     448(R9)
 	VPSHUFB        bytes2_0_2<>+0(SB), Y5, Y5
 	VPSRLQ         $0x09, Y5, Y5
 	VPAND          long7f<>+0(SB), Y5, Y5
@@ -27883,7 +28069,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 (R11), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -27901,23 +28087,23 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R11), Y1
+	VPBROADCASTD   36(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
 	VPBROADCASTQ   2(SI), Y1
 	VPBROADCASTQ   2(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     512(R8)
+	PREFETCHT0     512(R9)
 	VPSHUFB        bytes2_4_6<>+0(SB), Y1, Y2
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   2(SI), Y2
 	VPBROADCASTQ   2(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     576(R8)
+	PREFETCHT0     576(R9)
 	VPSHUFB        bytes2_4_6<>+0(SB), Y2, Y2
 	VPSRLQ         $0x09, Y2, Y2
 	VPAND          long7f<>+0(SB), Y2, Y2
@@ -27943,7 +28129,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   2(SI)(AX*1), Y3
 	VPBROADCASTQ   2(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -27972,7 +28158,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   2(SI)(AX*2), Y4
 	VPBROADCASTQ   2(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28001,7 +28187,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   2(SI)(CX*1), Y5
 	VPBROADCASTQ   2(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28023,7 +28209,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 16(R11), Y5
+	VBROADCASTI128 16(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28041,7 +28227,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R11), Y1
+	VPBROADCASTD   40(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
@@ -28052,7 +28238,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   10(SI), Y2
 	VPBROADCASTQ   10(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28081,7 +28267,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   10(SI)(AX*1), Y3
 	VPBROADCASTQ   10(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28110,7 +28296,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   10(SI)(AX*2), Y4
 	VPBROADCASTQ   10(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28139,7 +28325,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   10(SI)(CX*1), Y5
 	VPBROADCASTQ   10(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28161,7 +28347,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 44(R11), Y5
+	VBROADCASTI128 44(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28179,7 +28365,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   80(R11), Y1
+	VPBROADCASTD   80(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 640(DX)
@@ -28190,7 +28376,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   10(SI), Y2
 	VPBROADCASTQ   10(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28219,7 +28405,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   10(SI)(AX*1), Y3
 	VPBROADCASTQ   10(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28248,7 +28434,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   10(SI)(AX*2), Y4
 	VPBROADCASTQ   10(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28277,7 +28463,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   10(SI)(CX*1), Y5
 	VPBROADCASTQ   10(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28299,7 +28485,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 60(R11), Y5
+	VBROADCASTI128 60(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28317,7 +28503,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   84(R11), Y1
+	VPBROADCASTD   84(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 960(DX)
@@ -28328,7 +28514,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   18(SI), Y2
 	VPBROADCASTQ   18(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28357,7 +28543,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   18(SI)(AX*1), Y3
 	VPBROADCASTQ   18(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28386,7 +28572,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   18(SI)(AX*2), Y4
 	VPBROADCASTQ   18(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28415,7 +28601,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   18(SI)(CX*1), Y5
 	VPBROADCASTQ   18(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28437,7 +28623,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 88(R11), Y5
+	VBROADCASTI128 88(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28455,7 +28641,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   124(R11), Y1
+	VPBROADCASTD   124(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1280(DX)
@@ -28466,7 +28652,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   18(SI), Y2
 	VPBROADCASTQ   18(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28495,7 +28681,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   18(SI)(AX*1), Y3
 	VPBROADCASTQ   18(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28524,7 +28710,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   18(SI)(AX*2), Y4
 	VPBROADCASTQ   18(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28553,7 +28739,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   18(SI)(CX*1), Y5
 	VPBROADCASTQ   18(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28575,7 +28761,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 104(R11), Y5
+	VBROADCASTI128 104(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28593,7 +28779,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   128(R11), Y1
+	VPBROADCASTD   128(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1600(DX)
@@ -28604,7 +28790,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   26(SI), Y2
 	VPBROADCASTQ   26(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28633,7 +28819,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   26(SI)(AX*1), Y3
 	VPBROADCASTQ   26(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28662,7 +28848,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   26(SI)(AX*2), Y4
 	VPBROADCASTQ   26(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28691,7 +28877,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   26(SI)(CX*1), Y5
 	VPBROADCASTQ   26(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28713,7 +28899,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 132(R11), Y5
+	VBROADCASTI128 132(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28731,7 +28917,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   168(R11), Y1
+	VPBROADCASTD   168(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1920(DX)
@@ -28742,7 +28928,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   26(SI), Y2
 	VPBROADCASTQ   26(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28771,7 +28957,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   26(SI)(AX*1), Y3
 	VPBROADCASTQ   26(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28800,7 +28986,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   26(SI)(AX*2), Y4
 	VPBROADCASTQ   26(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28829,7 +29015,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   26(SI)(CX*1), Y5
 	VPBROADCASTQ   26(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28851,7 +29037,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 148(R11), Y5
+	VBROADCASTI128 148(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -28869,7 +29055,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   172(R11), Y1
+	VPBROADCASTD   172(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2240(DX)
@@ -28880,7 +29066,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -28909,7 +29095,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -28938,7 +29124,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -28967,7 +29153,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -28989,7 +29175,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 176(R11), Y5
+	VBROADCASTI128 176(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -29007,7 +29193,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   212(R11), Y1
+	VPBROADCASTD   212(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2560(DX)
@@ -29018,7 +29204,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -29047,7 +29233,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -29076,7 +29262,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -29105,7 +29291,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -29127,7 +29313,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 192(R11), Y5
+	VBROADCASTI128 192(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -29145,7 +29331,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   216(R11), Y1
+	VPBROADCASTD   216(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2880(DX)
@@ -29156,7 +29342,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -29185,7 +29371,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -29214,7 +29400,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -29243,7 +29429,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -29265,7 +29451,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 220(R11), Y5
+	VBROADCASTI128 220(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -29283,7 +29469,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   256(R11), Y1
+	VPBROADCASTD   256(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3200(DX)
@@ -29294,7 +29480,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -29323,7 +29509,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -29352,7 +29538,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -29381,7 +29567,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -29403,7 +29589,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 236(R11), Y5
+	VBROADCASTI128 236(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -29421,7 +29607,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   260(R11), Y1
+	VPBROADCASTD   260(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3520(DX)
@@ -29432,7 +29618,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -29461,7 +29647,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -29490,7 +29676,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -29519,7 +29705,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -29541,7 +29727,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 264(R11), Y5
+	VBROADCASTI128 264(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -29559,7 +29745,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   300(R11), Y1
+	VPBROADCASTD   300(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3840(DX)
@@ -29570,7 +29756,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -29599,7 +29785,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -29628,7 +29814,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -29657,7 +29843,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -29679,7 +29865,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 280(R11), Y5
+	VBROADCASTI128 280(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -29697,7 +29883,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   304(R11), Y1
+	VPBROADCASTD   304(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4160(DX)
@@ -29708,7 +29894,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -29737,7 +29923,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -29766,7 +29952,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -29795,7 +29981,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -29817,7 +30003,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 308(R11), Y5
+	VBROADCASTI128 308(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -29835,7 +30021,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   344(R11), Y1
+	VPBROADCASTD   344(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
@@ -29846,7 +30032,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -29875,7 +30061,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -29904,7 +30090,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -29933,7 +30119,7 @@ block:
 	VPAND          long1ff<>+0(SB), Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -29955,7 +30141,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 324(R11), Y5
+	VBROADCASTI128 324(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -29973,73 +30159,82 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   348(R11), Y1
+	VPBROADCASTD   348(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4800(DX)
-	VBROADCASTSS   32(R11), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R11), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R11), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R11), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R11), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R11), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R11), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R11), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R11), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R11), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R11), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R11), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R11), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R11), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R11), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R11), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R11
-	ADDQ           $0x00000250, R8
+	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000250, R9
 	ADDQ           $0x0000004a, SI
 	ADDQ           $0x0000004a, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R11
-	ADDQ           (BX), R11
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R12)(AX*8), R12
-	XORQ           $0x01, R13
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -32150,53 +32345,57 @@ DATA bytes1_7_7<>+48(SB)/8, $0x8080808080808007
 DATA bytes1_7_7<>+56(SB)/8, $0x8080808080808007
 GLOBL bytes1_7_7<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ2_Sx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	LEAQ  ·iq2sGrid+0(SB), R9
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R10
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R11
-	MOVQ  (R11), R11
-	ADDQ  x_base+56(FP), R11
-	MOVQ  w_base+24(FP), R12
-	XORQ  R13, R13
+// func avx2DotIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ2_Sx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+	LEAQ ·iq2sGrid+0(SB), R8
+
+tile:
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    w_base+24(FP), R9
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), R11
+	XORQ    R12, R12
 
 half:
-	MOVQ R12, SI
+	MOVQ R11, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPXOR          Y1, Y1, Y1
-	MOVWQZX        (SI)(CX*1), R14
-	MOVWQZX        (SI)(AX*2), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (SI)(AX*1), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (SI), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	VPINSRQ        $0x00, R14, X1, X1
-	MOVWQZX        (DI)(CX*1), R14
-	MOVWQZX        (DI)(AX*2), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (DI)(AX*1), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	MOVWQZX        (DI), R15
-	SHLQ           $0x10, R14
-	ORQ            R15, R14
-	VPINSRQ        $0x01, R14, X1, X1
+	MOVWQZX        (SI)(CX*1), R13
+	MOVWQZX        (SI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (SI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x00, R13, X1, X1
+	MOVWQZX        (DI)(CX*1), R13
+	MOVWQZX        (DI)(AX*2), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI)(AX*1), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	MOVWQZX        (DI), R14
+	SHLQ           $0x10, R13
+	ORQ            R14, R13
+	VPINSRQ        $0x01, R13, X1, X1
 	VCVTPH2PS      X1, Y1
 	VPBROADCASTD   74(SI), Y2
 	VMOVD          74(SI), X3
@@ -32333,23 +32532,23 @@ block:
 	VPBROADCASTQ   66(SI), Y1
 	VPBROADCASTQ   66(DI), Y2
 	VPBLENDD       $0xf0, Y2, Y1, Y1
-	PREFETCHT0     (R8)
+	PREFETCHT0     (R9)
 	VPSHUFB        bytes1_0_0<>+0(SB), Y1, Y1
 	VPBROADCASTQ   2(SI), Y2
 	VPBROADCASTQ   2(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     64(R8)
+	PREFETCHT0     64(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
 	VPSLLVQ        left8<>+0(SB), Y1, Y1
 	VPAND          long300<>+0(SB), Y1, Y1
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     128(R8)
+	PREFETCHT0     128(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y2, Y2
 	VPSHUFB        eight0_8<>+0(SB), Y2, Y2
 	VPAND          bits<>+0(SB), Y2, Y2
@@ -32361,23 +32560,23 @@ block:
 	VPBROADCASTQ   66(SI)(AX*1), Y2
 	VPBROADCASTQ   66(DI)(AX*1), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
-	PREFETCHT0     192(R8)
+	PREFETCHT0     192(R9)
 	VPSHUFB        bytes1_0_0<>+0(SB), Y2, Y2
 	VPBROADCASTQ   2(SI)(AX*1), Y3
 	VPBROADCASTQ   2(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     256(R8)
+	PREFETCHT0     256(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
 	VPSLLVQ        left8<>+0(SB), Y2, Y2
 	VPAND          long300<>+0(SB), Y2, Y2
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     320(R8)
+	PREFETCHT0     320(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y3, Y3
 	VPSHUFB        eight0_8<>+0(SB), Y3, Y3
 	VPAND          bits<>+0(SB), Y3, Y3
@@ -32389,23 +32588,23 @@ block:
 	VPBROADCASTQ   66(SI)(AX*2), Y3
 	VPBROADCASTQ   66(DI)(AX*2), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
-	PREFETCHT0     384(R8)
+	PREFETCHT0     384(R9)
 	VPSHUFB        bytes1_0_0<>+0(SB), Y3, Y3
 	VPBROADCASTQ   2(SI)(AX*2), Y4
 	VPBROADCASTQ   2(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     448(R8)
+	PREFETCHT0     448(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
 	VPSLLVQ        left8<>+0(SB), Y3, Y3
 	VPAND          long300<>+0(SB), Y3, Y3
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     512(R8)
+	PREFETCHT0     512(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y4, Y4
 	VPSHUFB        eight0_8<>+0(SB), Y4, Y4
 	VPAND          bits<>+0(SB), Y4, Y4
@@ -32417,19 +32616,19 @@ block:
 	VPBROADCASTQ   66(SI)(CX*1), Y4
 	VPBROADCASTQ   66(DI)(CX*1), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
-	PREFETCHT0     576(R8)
+	PREFETCHT0     576(R9)
 	VPSHUFB        bytes1_0_0<>+0(SB), Y4, Y4
 	VPBROADCASTQ   2(SI)(CX*1), Y5
 	VPBROADCASTQ   2(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
-	PREFETCHT0     640(R8)
+	PREFETCHT0     640(R9)
 	VPSHUFB        bytes1_0_1<>+0(SB), Y5, Y5
 	VPSLLVQ        left8<>+0(SB), Y4, Y4
 	VPAND          long300<>+0(SB), Y4, Y4
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32441,7 +32640,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 (R11), Y5
+	VBROADCASTI128 (R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32459,7 +32658,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R11), Y1
+	VPBROADCASTD   36(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -32476,7 +32675,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32501,7 +32700,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32526,7 +32725,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32551,7 +32750,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32563,7 +32762,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 16(R11), Y5
+	VBROADCASTI128 16(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32581,7 +32780,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R11), Y1
+	VPBROADCASTD   40(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
@@ -32598,7 +32797,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32623,7 +32822,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32648,7 +32847,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32673,7 +32872,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32685,7 +32884,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 44(R11), Y5
+	VBROADCASTI128 44(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32703,7 +32902,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   80(R11), Y1
+	VPBROADCASTD   80(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 640(DX)
@@ -32720,7 +32919,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   34(SI), Y2
 	VPBROADCASTQ   34(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32745,7 +32944,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   34(SI)(AX*1), Y3
 	VPBROADCASTQ   34(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32770,7 +32969,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   34(SI)(AX*2), Y4
 	VPBROADCASTQ   34(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32795,7 +32994,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   34(SI)(CX*1), Y5
 	VPBROADCASTQ   34(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32807,7 +33006,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 60(R11), Y5
+	VBROADCASTI128 60(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32825,7 +33024,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   84(R11), Y1
+	VPBROADCASTD   84(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 960(DX)
@@ -32842,7 +33041,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32867,7 +33066,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -32892,7 +33091,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -32917,7 +33116,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -32929,7 +33128,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 88(R11), Y5
+	VBROADCASTI128 88(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -32947,7 +33146,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   124(R11), Y1
+	VPBROADCASTD   124(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1280(DX)
@@ -32964,7 +33163,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -32989,7 +33188,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33014,7 +33213,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33039,7 +33238,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33051,7 +33250,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 104(R11), Y5
+	VBROADCASTI128 104(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33069,7 +33268,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   128(R11), Y1
+	VPBROADCASTD   128(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1600(DX)
@@ -33086,7 +33285,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33111,7 +33310,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33136,7 +33335,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33161,7 +33360,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33173,7 +33372,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 132(R11), Y5
+	VBROADCASTI128 132(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33191,7 +33390,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   168(R11), Y1
+	VPBROADCASTD   168(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 1920(DX)
@@ -33208,7 +33407,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   42(SI), Y2
 	VPBROADCASTQ   42(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33233,7 +33432,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   42(SI)(AX*1), Y3
 	VPBROADCASTQ   42(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33258,7 +33457,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   42(SI)(AX*2), Y4
 	VPBROADCASTQ   42(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33283,7 +33482,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   42(SI)(CX*1), Y5
 	VPBROADCASTQ   42(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33295,7 +33494,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 148(R11), Y5
+	VBROADCASTI128 148(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33313,7 +33512,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   172(R11), Y1
+	VPBROADCASTD   172(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2240(DX)
@@ -33330,7 +33529,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33355,7 +33554,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33380,7 +33579,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33405,7 +33604,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33417,7 +33616,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 176(R11), Y5
+	VBROADCASTI128 176(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33435,7 +33634,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   212(R11), Y1
+	VPBROADCASTD   212(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2560(DX)
@@ -33452,7 +33651,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33477,7 +33676,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33502,7 +33701,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33527,7 +33726,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33539,7 +33738,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 192(R11), Y5
+	VBROADCASTI128 192(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33557,7 +33756,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   216(R11), Y1
+	VPBROADCASTD   216(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2880(DX)
@@ -33574,7 +33773,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33599,7 +33798,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33624,7 +33823,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33649,7 +33848,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33661,7 +33860,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 220(R11), Y5
+	VBROADCASTI128 220(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33679,7 +33878,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   256(R11), Y1
+	VPBROADCASTD   256(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3200(DX)
@@ -33696,7 +33895,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   50(SI), Y2
 	VPBROADCASTQ   50(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33721,7 +33920,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   50(SI)(AX*1), Y3
 	VPBROADCASTQ   50(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33746,7 +33945,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   50(SI)(AX*2), Y4
 	VPBROADCASTQ   50(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33771,7 +33970,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   50(SI)(CX*1), Y5
 	VPBROADCASTQ   50(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33783,7 +33982,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 236(R11), Y5
+	VBROADCASTI128 236(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33801,7 +34000,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   260(R11), Y1
+	VPBROADCASTD   260(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3520(DX)
@@ -33818,7 +34017,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33843,7 +34042,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33868,7 +34067,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -33893,7 +34092,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -33905,7 +34104,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 264(R11), Y5
+	VBROADCASTI128 264(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -33923,7 +34122,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   300(R11), Y1
+	VPBROADCASTD   300(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3840(DX)
@@ -33940,7 +34139,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -33965,7 +34164,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -33990,7 +34189,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -34015,7 +34214,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -34027,7 +34226,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 280(R11), Y5
+	VBROADCASTI128 280(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -34045,7 +34244,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   304(R11), Y1
+	VPBROADCASTD   304(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4160(DX)
@@ -34062,7 +34261,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -34087,7 +34286,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -34112,7 +34311,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -34137,7 +34336,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -34149,7 +34348,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 308(R11), Y5
+	VBROADCASTI128 308(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -34167,7 +34366,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   344(R11), Y1
+	VPBROADCASTD   344(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4480(DX)
@@ -34184,7 +34383,7 @@ block:
 	VPOR           Y1, Y2, Y2
 	VMOVDQU        vectorffffffff<>+0(SB), Y3
 	VMOVDQA        Y2, Y1
-	VPGATHERQQ     Y3, (R9)(Y2*8), Y1
+	VPGATHERQQ     Y3, (R8)(Y2*8), Y1
 	VPBROADCASTQ   58(SI), Y2
 	VPBROADCASTQ   58(DI), Y3
 	VPBLENDD       $0xf0, Y3, Y2, Y2
@@ -34209,7 +34408,7 @@ block:
 	VPOR           Y2, Y3, Y3
 	VMOVDQU        vectorffffffff<>+0(SB), Y4
 	VMOVDQA        Y3, Y2
-	VPGATHERQQ     Y4, (R9)(Y3*8), Y2
+	VPGATHERQQ     Y4, (R8)(Y3*8), Y2
 	VPBROADCASTQ   58(SI)(AX*1), Y3
 	VPBROADCASTQ   58(DI)(AX*1), Y4
 	VPBLENDD       $0xf0, Y4, Y3, Y3
@@ -34234,7 +34433,7 @@ block:
 	VPOR           Y3, Y4, Y4
 	VMOVDQU        vectorffffffff<>+0(SB), Y5
 	VMOVDQA        Y4, Y3
-	VPGATHERQQ     Y5, (R9)(Y4*8), Y3
+	VPGATHERQQ     Y5, (R8)(Y4*8), Y3
 	VPBROADCASTQ   58(SI)(AX*2), Y4
 	VPBROADCASTQ   58(DI)(AX*2), Y5
 	VPBLENDD       $0xf0, Y5, Y4, Y4
@@ -34259,7 +34458,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        vectorffffffff<>+0(SB), Y6
 	VMOVDQA        Y5, Y4
-	VPGATHERQQ     Y6, (R9)(Y5*8), Y4
+	VPGATHERQQ     Y6, (R8)(Y5*8), Y4
 	VPBROADCASTQ   58(SI)(CX*1), Y5
 	VPBROADCASTQ   58(DI)(CX*1), Y6
 	VPBLENDD       $0xf0, Y6, Y5, Y5
@@ -34271,7 +34470,7 @@ block:
 	VPAND          vector56565656<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 324(R11), Y5
+	VBROADCASTI128 324(R10), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDWD       vector00010001<>+0(SB), Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
@@ -34289,73 +34488,82 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   348(R11), Y1
+	VPBROADCASTD   348(R10), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4800(DX)
-	VBROADCASTSS   32(R11), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R11), Y1
+	VBROADCASTSS   32(R10), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R11), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R11), Y1
+	VBROADCASTSS   76(R10), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R11), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R11), Y1
+	VBROADCASTSS   120(R10), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R11), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R11), Y1
+	VBROADCASTSS   164(R10), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R11), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R11), Y1
+	VBROADCASTSS   208(R10), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R11), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R11), Y1
+	VBROADCASTSS   252(R10), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R11), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R11), Y1
+	VBROADCASTSS   296(R10), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R11), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R11), Y1
+	VBROADCASTSS   340(R10), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R11
-	ADDQ           $0x00000290, R8
+	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000290, R9
 	ADDQ           $0x00000052, SI
 	ADDQ           $0x00000052, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R10)
-	ADDQ           $0x20, R10
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R11
-	ADDQ           (BX), R11
+	MOVQ           x_base+56(FP), R10
+	ADDQ           (BX), R10
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R12)(AX*8), R12
-	XORQ           $0x01, R13
+	LEAQ           (R11)(AX*8), R11
+	XORQ           $0x01, R12
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -34480,27 +34688,31 @@ DATA vector00200000<>+48(SB)/8, $0x0020000000200000
 DATA vector00200000<>+56(SB)/8, $0x0020000000200000
 GLOBL vector00200000<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotMXFP4x1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·avx2DotMXFP4x1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   (SI), Y1
@@ -34538,7 +34750,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        mxfp4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VMOVDQU        mxfp4Levels<>+0(SB), Y8
@@ -34556,7 +34768,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        mxfp4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 16(R10), Y1
+	VBROADCASTI128 16(R9), Y1
 	VPMADDUBSW     Y1, Y9, Y9
 	VPADDW         Y9, Y6, Y6
 	VPSRLD         $0x04, Y2, Y2
@@ -34590,28 +34802,37 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   36(R10), Y2
+	VPBROADCASTD   36(R9), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000028, R9
 	ADDQ           $0x00000088, R8
 	ADDQ           $0x00000011, SI
 	ADDQ           $0x00000011, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -34778,27 +34999,31 @@ DATA vectorbc000000<>+48(SB)/8, $0xbc000000bc000000
 DATA vectorbc000000<>+56(SB)/8, $0xbc000000bc000000
 GLOBL vectorbc000000<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·avx2DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   14(SI), Y1
@@ -34848,7 +35073,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VMOVDQU        rocmFP4<>+0(SB), Y8
@@ -34875,7 +35100,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y5
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y5, Y9, Y9
-	VPBROADCASTD   36(R10), Y5
+	VPBROADCASTD   36(R9), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, (DX)
@@ -34883,7 +35108,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y5
 	VPSHUFB        Y1, Y5, Y5
-	VBROADCASTI128 16(R10), Y1
+	VBROADCASTI128 16(R9), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -34913,31 +35138,40 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   40(R10), Y1
+	VPBROADCASTD   40(R9), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 320(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	ADDQ           $0x0000002c, R10
+	ADDQ           $0x0000002c, R9
 	ADDQ           $0x00000090, R8
 	ADDQ           $0x00000012, SI
 	ADDQ           $0x00000012, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -35043,27 +35277,31 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·avx2DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   13(SI), Y1
@@ -35102,7 +35340,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VMOVDQU        rocmFP4<>+0(SB), Y8
@@ -35120,7 +35358,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 16(R10), Y1
+	VBROADCASTI128 16(R9), Y1
 	VPMADDUBSW     Y1, Y9, Y9
 	VPADDW         Y9, Y6, Y6
 	VPSRLD         $0x04, Y2, Y2
@@ -35154,28 +35392,37 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   36(R10), Y2
+	VPBROADCASTD   36(R9), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000028, R10
+	ADDQ           $0x00000028, R9
 	ADDQ           $0x00000088, R8
 	ADDQ           $0x00000011, SI
 	ADDQ           $0x00000011, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -35456,27 +35703,31 @@ DATA vector03000000<>+48(SB)/8, $0x0300000003000000
 DATA vector03000000<>+56(SB)/8, $0x0300000003000000
 GLOBL vector03000000<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·avx2DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   6(SI), Y1
@@ -35578,7 +35829,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        rocmFP2<>+0(SB), Y4
 	VPSHUFB        Y5, Y4, Y4
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -35596,7 +35847,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R10), Y1
+	VPBROADCASTD   36(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -35668,7 +35919,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        rocmFP2<>+0(SB), Y4
 	VPSHUFB        Y5, Y4, Y4
-	VBROADCASTI128 16(R10), Y5
+	VBROADCASTI128 16(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -35686,31 +35937,40 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R10), Y1
+	VPBROADCASTD   40(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	ADDQ           $0x0000002c, R10
+	ADDQ           $0x0000002c, R9
 	ADDQ           $0x00000050, R8
 	ADDQ           $0x0000000a, SI
 	ADDQ           $0x0000000a, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -36013,27 +36273,31 @@ DATA shiftFP3<>+48(SB)/8, $0x0000000400000000
 DATA shiftFP3<>+56(SB)/8, $0x0000000400000000
 GLOBL shiftFP3<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·avx2DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   10(SI), Y1
@@ -36143,7 +36407,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        rocmFP3<>+0(SB), Y4
 	VPSHUFB        Y5, Y4, Y4
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -36161,7 +36425,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R10), Y1
+	VPBROADCASTD   36(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -36237,7 +36501,7 @@ block:
 	VPOR           Y4, Y5, Y5
 	VMOVDQU        rocmFP3<>+0(SB), Y4
 	VPSHUFB        Y5, Y4, Y4
-	VBROADCASTI128 16(R10), Y5
+	VBROADCASTI128 16(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -36255,31 +36519,40 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R10), Y1
+	VPBROADCASTD   40(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	ADDQ           $0x0000002c, R10
+	ADDQ           $0x0000002c, R9
 	ADDQ           $0x00000070, R8
 	ADDQ           $0x0000000e, SI
 	ADDQ           $0x0000000e, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -36672,27 +36945,31 @@ DATA vector40404040<>+48(SB)/8, $0x4040404040404040
 DATA vector40404040<>+56(SB)/8, $0x4040404040404040
 GLOBL vector40404040<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·avx2DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   22(SI), Y1
@@ -36844,7 +37121,7 @@ block:
 	VPAND          vector40404040<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -36862,7 +37139,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   36(R10), Y1
+	VPBROADCASTD   36(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, (DX)
@@ -36978,7 +37255,7 @@ block:
 	VPAND          vector40404040<>+0(SB), Y5, Y6
 	VPADDB         Y6, Y4, Y4
 	VPSUBB         Y5, Y4, Y4
-	VBROADCASTI128 16(R10), Y5
+	VBROADCASTI128 16(R9), Y5
 	VPMADDUBSW     Y5, Y1, Y1
 	VPMADDUBSW     Y5, Y2, Y2
 	VPMADDUBSW     Y5, Y3, Y3
@@ -36996,31 +37273,40 @@ block:
 	VPUNPCKHQDQ    Y1, Y5, Y2
 	VPUNPCKLQDQ    Y1, Y5, Y5
 	VPADDD         Y2, Y5, Y5
-	VPBROADCASTD   40(R10), Y1
+	VPBROADCASTD   40(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 320(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	ADDQ           $0x0000002c, R10
+	ADDQ           $0x0000002c, R9
 	ADDQ           $0x000000d0, R8
 	ADDQ           $0x0000001a, SI
 	ADDQ           $0x0000001a, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -37122,27 +37408,31 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx2DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·avx2DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VPBROADCASTD   29(SI), Y1
@@ -37180,13 +37470,13 @@ block:
 	VINSERTI128    $0x01, (DI)(CX*1), Y4, Y4
 	PREFETCHT0     192(R8)
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y1, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y1
 	VPMADDUBSW     Y1, Y7, Y1
 	VPMADDWD       vector01000100<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R10), Y8
+	VBROADCASTI128 40(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -37197,7 +37487,7 @@ block:
 	VPSIGNB        Y6, Y5, Y2
 	VPMADDUBSW     Y2, Y7, Y2
 	VPMADDWD       vector01000100<>+0(SB), Y2, Y2
-	VBROADCASTI128 40(R10), Y8
+	VBROADCASTI128 40(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -37208,7 +37498,7 @@ block:
 	VPSIGNB        Y6, Y5, Y3
 	VPMADDUBSW     Y3, Y7, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
-	VBROADCASTI128 40(R10), Y8
+	VBROADCASTI128 40(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -37219,7 +37509,7 @@ block:
 	VPSIGNB        Y4, Y5, Y5
 	VPMADDUBSW     Y5, Y6, Y5
 	VPMADDWD       vector01000100<>+0(SB), Y5, Y5
-	VBROADCASTI128 40(R10), Y7
+	VBROADCASTI128 40(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -37234,14 +37524,14 @@ block:
 	VBROADCASTI128 16(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 16(DI)(CX*1), Y8, Y8
 	VPXOR          vector80808080<>+0(SB), Y4, Y4
-	VBROADCASTI128 16(R10), Y9
+	VBROADCASTI128 16(R9), Y9
 	VPXOR          vector80808080<>+0(SB), Y4, Y4
 	VPABSB         Y4, Y10
 	VPSIGNB        Y4, Y9, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector01000100<>+0(SB), Y11, Y11
 	VPADDD         Y11, Y1, Y1
-	VBROADCASTI128 56(R10), Y11
+	VBROADCASTI128 56(R9), Y11
 	VPSIGNB        Y4, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -37253,7 +37543,7 @@ block:
 	VPMADDUBSW     Y10, Y6, Y10
 	VPMADDWD       vector01000100<>+0(SB), Y10, Y10
 	VPADDD         Y10, Y2, Y2
-	VBROADCASTI128 56(R10), Y10
+	VBROADCASTI128 56(R9), Y10
 	VPSIGNB        Y4, Y10, Y10
 	VPMADDUBSW     Y10, Y6, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -37265,7 +37555,7 @@ block:
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
 	VPADDD         Y7, Y3, Y3
-	VBROADCASTI128 56(R10), Y7
+	VBROADCASTI128 56(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -37277,7 +37567,7 @@ block:
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
 	VPADDD         Y7, Y5, Y5
-	VBROADCASTI128 56(R10), Y7
+	VBROADCASTI128 56(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -37293,48 +37583,61 @@ block:
 	VPADDD         Y2, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, (DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	ADDQ           $0x00000048, R10
+	ADDQ           $0x00000048, R9
 	ADDQ           $0x00000108, R8
 	ADDQ           $0x00000021, SI
 	ADDQ           $0x00000021, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
-// func avx2DotQ4_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_0Eightx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ4_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ4_0Eightx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
@@ -37374,7 +37677,7 @@ block:
 	PREFETCHT0     448(R8)
 	VPALIGNR       $0x02, Y1, Y6, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
-	VBROADCASTI128 (R10), Y10
+	VBROADCASTI128 (R9), Y10
 	VPMADDUBSW     Y10, Y5, Y5
 	VPALIGNR       $0x02, Y2, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -37388,7 +37691,7 @@ block:
 	VPALIGNR       $0x02, Y1, Y6, Y1
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 16(R10), Y13
+	VBROADCASTI128 16(R9), Y13
 	VPMADDUBSW     Y13, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPALIGNR       $0x02, Y2, Y7, Y1
@@ -37419,7 +37722,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   36(R10), Y2
+	VPBROADCASTD   36(R9), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, (DX)
@@ -37448,7 +37751,7 @@ block:
 	PREFETCHT0     704(R8)
 	VPALIGNR       $0x04, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R10), Y10
+	VBROADCASTI128 40(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x04, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -37462,7 +37765,7 @@ block:
 	VPALIGNR       $0x04, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 56(R10), Y13
+	VBROADCASTI128 56(R9), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x04, Y7, Y3, Y6
@@ -37493,7 +37796,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y6, Y7
 	VPUNPCKLQDQ    Y1, Y6, Y6
 	VPADDD         Y7, Y6, Y6
-	VPBROADCASTD   76(R10), Y1
+	VPBROADCASTD   76(R9), Y1
 	VPADDD         Y1, Y6, Y6
 	VCVTDQ2PS      Y6, Y6
 	VMOVDQU        Y6, 576(DX)
@@ -37522,7 +37825,7 @@ block:
 	PREFETCHT0     960(R8)
 	VPALIGNR       $0x06, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 80(R10), Y10
+	VBROADCASTI128 80(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x06, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -37536,7 +37839,7 @@ block:
 	VPALIGNR       $0x06, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 96(R10), Y13
+	VBROADCASTI128 96(R9), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x06, Y3, Y7, Y2
@@ -37567,7 +37870,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y2, Y3
 	VPUNPCKLQDQ    Y1, Y2, Y2
 	VPADDD         Y3, Y2, Y2
-	VPBROADCASTD   116(R10), Y1
+	VPBROADCASTD   116(R9), Y1
 	VPADDD         Y1, Y2, Y2
 	VCVTDQ2PS      Y2, Y2
 	VMOVDQU        Y2, 1152(DX)
@@ -37594,7 +37897,7 @@ block:
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y5, Y5
 	VPALIGNR       $0x08, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 120(R10), Y10
+	VBROADCASTI128 120(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -37608,7 +37911,7 @@ block:
 	VPALIGNR       $0x08, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 136(R10), Y13
+	VBROADCASTI128 136(R9), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y6
@@ -37639,7 +37942,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y6, Y7
 	VPUNPCKLQDQ    Y1, Y6, Y6
 	VPADDD         Y7, Y6, Y6
-	VPBROADCASTD   156(R10), Y1
+	VPBROADCASTD   156(R9), Y1
 	VPADDD         Y1, Y6, Y6
 	VCVTDQ2PS      Y6, Y6
 	VMOVDQU        Y6, 1728(DX)
@@ -37664,7 +37967,7 @@ block:
 	VINSERTI128    $0x01, 80(DI)(CX*1), Y9, Y9
 	VPALIGNR       $0x0a, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 160(R10), Y10
+	VBROADCASTI128 160(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0a, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -37678,7 +37981,7 @@ block:
 	VPALIGNR       $0x0a, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 176(R10), Y13
+	VBROADCASTI128 176(R9), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x0a, Y3, Y7, Y2
@@ -37709,7 +38012,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y2, Y3
 	VPUNPCKLQDQ    Y1, Y2, Y2
 	VPADDD         Y3, Y2, Y2
-	VPBROADCASTD   196(R10), Y1
+	VPBROADCASTD   196(R9), Y1
 	VPADDD         Y1, Y2, Y2
 	VCVTDQ2PS      Y2, Y2
 	VMOVDQU        Y2, 2304(DX)
@@ -37734,7 +38037,7 @@ block:
 	VINSERTI128    $0x01, 96(DI)(CX*1), Y5, Y5
 	VPALIGNR       $0x0c, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 200(R10), Y10
+	VBROADCASTI128 200(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0c, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -37748,7 +38051,7 @@ block:
 	VPALIGNR       $0x0c, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 216(R10), Y13
+	VBROADCASTI128 216(R9), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x0c, Y7, Y3, Y6
@@ -37779,7 +38082,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y6, Y7
 	VPUNPCKLQDQ    Y1, Y6, Y6
 	VPADDD         Y7, Y6, Y6
-	VPBROADCASTD   236(R10), Y1
+	VPBROADCASTD   236(R9), Y1
 	VPADDD         Y1, Y6, Y6
 	VCVTDQ2PS      Y6, Y6
 	VMOVDQU        Y6, 2880(DX)
@@ -37804,7 +38107,7 @@ block:
 	VINSERTI128    $0x01, 112(DI)(CX*1), Y9, Y9
 	VPALIGNR       $0x0e, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 240(R10), Y10
+	VBROADCASTI128 240(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0e, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -37818,7 +38121,7 @@ block:
 	VPALIGNR       $0x0e, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 256(R10), Y13
+	VBROADCASTI128 256(R9), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x0e, Y3, Y7, Y2
@@ -37849,7 +38152,7 @@ block:
 	VPUNPCKHQDQ    Y1, Y2, Y3
 	VPUNPCKLQDQ    Y1, Y2, Y2
 	VPADDD         Y3, Y2, Y2
-	VPBROADCASTD   276(R10), Y1
+	VPBROADCASTD   276(R9), Y1
 	VPADDD         Y1, Y2, Y2
 	VCVTDQ2PS      Y2, Y2
 	VMOVDQU        Y2, 3456(DX)
@@ -37873,7 +38176,7 @@ block:
 	VBROADCASTI128 128(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 280(R10), Y6
+	VBROADCASTI128 280(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -37883,7 +38186,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 296(R10), Y9
+	VBROADCASTI128 296(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -37911,49 +38214,58 @@ block:
 	VPUNPCKHQDQ    Y2, Y1, Y3
 	VPUNPCKLQDQ    Y2, Y1, Y1
 	VPADDD         Y3, Y1, Y1
-	VPBROADCASTD   316(R10), Y2
+	VPBROADCASTD   316(R9), Y2
 	VPADDD         Y2, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, 4032(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R10), Y1
+	VBROADCASTSS   72(R9), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R10), Y1
+	VBROADCASTSS   112(R9), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R10), Y1
+	VBROADCASTSS   152(R9), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R10), Y1
+	VBROADCASTSS   192(R9), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R10), Y1
+	VBROADCASTSS   232(R9), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R10), Y1
+	VBROADCASTSS   272(R9), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R10), Y1
+	VBROADCASTSS   312(R9), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000140, R9
 	ADDQ           $0x00000480, R8
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -38277,27 +38589,31 @@ DATA word2_14_3<>+48(SB)/8, $0x8080808080808080
 DATA word2_14_3<>+56(SB)/8, $0x80800f0e80808080
 GLOBL word2_14_3<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ8_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ8_0Eightx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ8_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ8_0Eightx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
@@ -38337,13 +38653,13 @@ block:
 	PREFETCHT0     448(R8)
 	VPALIGNR       $0x02, Y1, Y5, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 (R10), Y9
+	VBROADCASTI128 (R9), Y9
 	VPXOR          vector80808080<>+0(SB), Y1, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y9, Y1
 	VPMADDUBSW     Y1, Y11, Y1
 	VPMADDWD       vector01000100<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R10), Y12
+	VBROADCASTI128 40(R9), Y12
 	VPSIGNB        Y10, Y12, Y12
 	VPMADDUBSW     Y12, Y11, Y12
 	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
@@ -38355,7 +38671,7 @@ block:
 	VPSIGNB        Y10, Y9, Y2
 	VPMADDUBSW     Y2, Y11, Y2
 	VPMADDWD       vector01000100<>+0(SB), Y2, Y2
-	VBROADCASTI128 40(R10), Y12
+	VBROADCASTI128 40(R9), Y12
 	VPSIGNB        Y10, Y12, Y12
 	VPMADDUBSW     Y12, Y11, Y12
 	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
@@ -38367,7 +38683,7 @@ block:
 	VPSIGNB        Y10, Y9, Y3
 	VPMADDUBSW     Y3, Y11, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
-	VBROADCASTI128 40(R10), Y12
+	VBROADCASTI128 40(R9), Y12
 	VPSIGNB        Y10, Y12, Y12
 	VPMADDUBSW     Y12, Y11, Y12
 	VPMADDWD       vector00010001<>+0(SB), Y12, Y12
@@ -38379,7 +38695,7 @@ block:
 	VPSIGNB        Y4, Y9, Y9
 	VPMADDUBSW     Y9, Y10, Y9
 	VPMADDWD       vector01000100<>+0(SB), Y9, Y9
-	VBROADCASTI128 40(R10), Y11
+	VBROADCASTI128 40(R9), Y11
 	VPSIGNB        Y4, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38398,14 +38714,14 @@ block:
 	PREFETCHT0     704(R8)
 	VPALIGNR       $0x02, Y5, Y4, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 16(R10), Y13
+	VBROADCASTI128 16(R9), Y13
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
 	VPABSB         Y5, Y14
 	VPSIGNB        Y5, Y13, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector01000100<>+0(SB), Y15, Y15
 	VPADDD         Y15, Y1, Y1
-	VBROADCASTI128 56(R10), Y15
+	VBROADCASTI128 56(R9), Y15
 	VPSIGNB        Y5, Y15, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector00010001<>+0(SB), Y15, Y15
@@ -38418,7 +38734,7 @@ block:
 	VPMADDUBSW     Y14, Y6, Y14
 	VPMADDWD       vector01000100<>+0(SB), Y14, Y14
 	VPADDD         Y14, Y2, Y2
-	VBROADCASTI128 56(R10), Y14
+	VBROADCASTI128 56(R9), Y14
 	VPSIGNB        Y5, Y14, Y14
 	VPMADDUBSW     Y14, Y6, Y14
 	VPMADDWD       vector00010001<>+0(SB), Y14, Y14
@@ -38431,7 +38747,7 @@ block:
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
 	VPADDD         Y7, Y3, Y3
-	VBROADCASTI128 56(R10), Y7
+	VBROADCASTI128 56(R9), Y7
 	VPSIGNB        Y5, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -38444,7 +38760,7 @@ block:
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
 	VPADDD         Y7, Y9, Y9
-	VBROADCASTI128 56(R10), Y7
+	VBROADCASTI128 56(R9), Y7
 	VPSIGNB        Y5, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -38485,13 +38801,13 @@ block:
 	PREFETCHT0     960(R8)
 	VPALIGNR       $0x04, Y4, Y1, Y4
 	VPXOR          vector80808080<>+0(SB), Y4, Y4
-	VBROADCASTI128 72(R10), Y6
+	VBROADCASTI128 72(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y4, Y7
 	VPABSB         Y7, Y8
 	VPSIGNB        Y7, Y6, Y4
 	VPMADDUBSW     Y4, Y8, Y4
 	VPMADDWD       vector01000100<>+0(SB), Y4, Y4
-	VBROADCASTI128 112(R10), Y9
+	VBROADCASTI128 112(R9), Y9
 	VPSIGNB        Y7, Y9, Y9
 	VPMADDUBSW     Y9, Y8, Y9
 	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
@@ -38503,7 +38819,7 @@ block:
 	VPSIGNB        Y8, Y6, Y7
 	VPMADDUBSW     Y7, Y9, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
-	VBROADCASTI128 112(R10), Y10
+	VBROADCASTI128 112(R9), Y10
 	VPSIGNB        Y8, Y10, Y10
 	VPMADDUBSW     Y10, Y9, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -38515,7 +38831,7 @@ block:
 	VPSIGNB        Y9, Y6, Y8
 	VPMADDUBSW     Y8, Y10, Y8
 	VPMADDWD       vector01000100<>+0(SB), Y8, Y8
-	VBROADCASTI128 112(R10), Y11
+	VBROADCASTI128 112(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38527,7 +38843,7 @@ block:
 	VPSIGNB        Y9, Y6, Y6
 	VPMADDUBSW     Y6, Y10, Y6
 	VPMADDWD       vector01000100<>+0(SB), Y6, Y6
-	VBROADCASTI128 112(R10), Y11
+	VBROADCASTI128 112(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38546,14 +38862,14 @@ block:
 	PREFETCHT0     1216(R8)
 	VPALIGNR       $0x04, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 88(R10), Y13
+	VBROADCASTI128 88(R9), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector01000100<>+0(SB), Y15, Y15
 	VPADDD         Y15, Y4, Y4
-	VBROADCASTI128 128(R10), Y15
+	VBROADCASTI128 128(R9), Y15
 	VPSIGNB        Y1, Y15, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector00010001<>+0(SB), Y15, Y15
@@ -38566,7 +38882,7 @@ block:
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector01000100<>+0(SB), Y14, Y14
 	VPADDD         Y14, Y7, Y7
-	VBROADCASTI128 128(R10), Y14
+	VBROADCASTI128 128(R9), Y14
 	VPSIGNB        Y1, Y14, Y14
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector00010001<>+0(SB), Y14, Y14
@@ -38579,7 +38895,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y8, Y8
-	VBROADCASTI128 128(R10), Y3
+	VBROADCASTI128 128(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -38592,7 +38908,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y6, Y6
-	VBROADCASTI128 128(R10), Y3
+	VBROADCASTI128 128(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -38633,13 +38949,13 @@ block:
 	PREFETCHT0     1472(R8)
 	VPALIGNR       $0x06, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 144(R10), Y6
+	VBROADCASTI128 144(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y7
 	VPABSB         Y7, Y8
 	VPSIGNB        Y7, Y6, Y5
 	VPMADDUBSW     Y5, Y8, Y5
 	VPMADDWD       vector01000100<>+0(SB), Y5, Y5
-	VBROADCASTI128 184(R10), Y9
+	VBROADCASTI128 184(R9), Y9
 	VPSIGNB        Y7, Y9, Y9
 	VPMADDUBSW     Y9, Y8, Y9
 	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
@@ -38651,7 +38967,7 @@ block:
 	VPSIGNB        Y8, Y6, Y7
 	VPMADDUBSW     Y7, Y9, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
-	VBROADCASTI128 184(R10), Y10
+	VBROADCASTI128 184(R9), Y10
 	VPSIGNB        Y8, Y10, Y10
 	VPMADDUBSW     Y10, Y9, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -38663,7 +38979,7 @@ block:
 	VPSIGNB        Y9, Y6, Y8
 	VPMADDUBSW     Y8, Y10, Y8
 	VPMADDWD       vector01000100<>+0(SB), Y8, Y8
-	VBROADCASTI128 184(R10), Y11
+	VBROADCASTI128 184(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38675,7 +38991,7 @@ block:
 	VPSIGNB        Y9, Y6, Y6
 	VPMADDUBSW     Y6, Y10, Y6
 	VPMADDWD       vector01000100<>+0(SB), Y6, Y6
-	VBROADCASTI128 184(R10), Y11
+	VBROADCASTI128 184(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38694,14 +39010,14 @@ block:
 	PREFETCHT0     1728(R8)
 	VPALIGNR       $0x06, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 160(R10), Y13
+	VBROADCASTI128 160(R9), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector01000100<>+0(SB), Y15, Y15
 	VPADDD         Y15, Y5, Y5
-	VBROADCASTI128 200(R10), Y15
+	VBROADCASTI128 200(R9), Y15
 	VPSIGNB        Y1, Y15, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector00010001<>+0(SB), Y15, Y15
@@ -38714,7 +39030,7 @@ block:
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector01000100<>+0(SB), Y14, Y14
 	VPADDD         Y14, Y7, Y7
-	VBROADCASTI128 200(R10), Y14
+	VBROADCASTI128 200(R9), Y14
 	VPSIGNB        Y1, Y14, Y14
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector00010001<>+0(SB), Y14, Y14
@@ -38727,7 +39043,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y8, Y8
-	VBROADCASTI128 200(R10), Y3
+	VBROADCASTI128 200(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -38740,7 +39056,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y6, Y6
-	VBROADCASTI128 200(R10), Y3
+	VBROADCASTI128 200(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -38781,13 +39097,13 @@ block:
 	PREFETCHT0     1984(R8)
 	VPALIGNR       $0x08, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 216(R10), Y6
+	VBROADCASTI128 216(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y7
 	VPABSB         Y7, Y8
 	VPSIGNB        Y7, Y6, Y5
 	VPMADDUBSW     Y5, Y8, Y5
 	VPMADDWD       vector01000100<>+0(SB), Y5, Y5
-	VBROADCASTI128 256(R10), Y9
+	VBROADCASTI128 256(R9), Y9
 	VPSIGNB        Y7, Y9, Y9
 	VPMADDUBSW     Y9, Y8, Y9
 	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
@@ -38799,7 +39115,7 @@ block:
 	VPSIGNB        Y8, Y6, Y7
 	VPMADDUBSW     Y7, Y9, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
-	VBROADCASTI128 256(R10), Y10
+	VBROADCASTI128 256(R9), Y10
 	VPSIGNB        Y8, Y10, Y10
 	VPMADDUBSW     Y10, Y9, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -38811,7 +39127,7 @@ block:
 	VPSIGNB        Y9, Y6, Y8
 	VPMADDUBSW     Y8, Y10, Y8
 	VPMADDWD       vector01000100<>+0(SB), Y8, Y8
-	VBROADCASTI128 256(R10), Y11
+	VBROADCASTI128 256(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38823,7 +39139,7 @@ block:
 	VPSIGNB        Y9, Y6, Y6
 	VPMADDUBSW     Y6, Y10, Y6
 	VPMADDWD       vector01000100<>+0(SB), Y6, Y6
-	VBROADCASTI128 256(R10), Y11
+	VBROADCASTI128 256(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38840,14 +39156,14 @@ block:
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y12, Y12
 	VPALIGNR       $0x08, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 232(R10), Y13
+	VBROADCASTI128 232(R9), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector01000100<>+0(SB), Y15, Y15
 	VPADDD         Y15, Y5, Y5
-	VBROADCASTI128 272(R10), Y15
+	VBROADCASTI128 272(R9), Y15
 	VPSIGNB        Y1, Y15, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector00010001<>+0(SB), Y15, Y15
@@ -38860,7 +39176,7 @@ block:
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector01000100<>+0(SB), Y14, Y14
 	VPADDD         Y14, Y7, Y7
-	VBROADCASTI128 272(R10), Y14
+	VBROADCASTI128 272(R9), Y14
 	VPSIGNB        Y1, Y14, Y14
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector00010001<>+0(SB), Y14, Y14
@@ -38873,7 +39189,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y8, Y8
-	VBROADCASTI128 272(R10), Y3
+	VBROADCASTI128 272(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -38886,7 +39202,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y6, Y6
-	VBROADCASTI128 272(R10), Y3
+	VBROADCASTI128 272(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -38923,13 +39239,13 @@ block:
 	VINSERTI128    $0x01, 144(DI)(CX*1), Y4, Y4
 	VPALIGNR       $0x0a, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 288(R10), Y6
+	VBROADCASTI128 288(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y7
 	VPABSB         Y7, Y8
 	VPSIGNB        Y7, Y6, Y5
 	VPMADDUBSW     Y5, Y8, Y5
 	VPMADDWD       vector01000100<>+0(SB), Y5, Y5
-	VBROADCASTI128 328(R10), Y9
+	VBROADCASTI128 328(R9), Y9
 	VPSIGNB        Y7, Y9, Y9
 	VPMADDUBSW     Y9, Y8, Y9
 	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
@@ -38941,7 +39257,7 @@ block:
 	VPSIGNB        Y8, Y6, Y7
 	VPMADDUBSW     Y7, Y9, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
-	VBROADCASTI128 328(R10), Y10
+	VBROADCASTI128 328(R9), Y10
 	VPSIGNB        Y8, Y10, Y10
 	VPMADDUBSW     Y10, Y9, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -38953,7 +39269,7 @@ block:
 	VPSIGNB        Y9, Y6, Y8
 	VPMADDUBSW     Y8, Y10, Y8
 	VPMADDWD       vector01000100<>+0(SB), Y8, Y8
-	VBROADCASTI128 328(R10), Y11
+	VBROADCASTI128 328(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38965,7 +39281,7 @@ block:
 	VPSIGNB        Y9, Y6, Y6
 	VPMADDUBSW     Y6, Y10, Y6
 	VPMADDWD       vector01000100<>+0(SB), Y6, Y6
-	VBROADCASTI128 328(R10), Y11
+	VBROADCASTI128 328(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -38980,14 +39296,14 @@ block:
 	VINSERTI128    $0x01, 160(DI)(CX*1), Y12, Y12
 	VPALIGNR       $0x0a, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 304(R10), Y13
+	VBROADCASTI128 304(R9), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector01000100<>+0(SB), Y15, Y15
 	VPADDD         Y15, Y5, Y5
-	VBROADCASTI128 344(R10), Y15
+	VBROADCASTI128 344(R9), Y15
 	VPSIGNB        Y1, Y15, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector00010001<>+0(SB), Y15, Y15
@@ -39000,7 +39316,7 @@ block:
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector01000100<>+0(SB), Y14, Y14
 	VPADDD         Y14, Y7, Y7
-	VBROADCASTI128 344(R10), Y14
+	VBROADCASTI128 344(R9), Y14
 	VPSIGNB        Y1, Y14, Y14
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector00010001<>+0(SB), Y14, Y14
@@ -39013,7 +39329,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y8, Y8
-	VBROADCASTI128 344(R10), Y3
+	VBROADCASTI128 344(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -39026,7 +39342,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y6, Y6
-	VBROADCASTI128 344(R10), Y3
+	VBROADCASTI128 344(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -39063,13 +39379,13 @@ block:
 	VINSERTI128    $0x01, 176(DI)(CX*1), Y4, Y4
 	VPALIGNR       $0x0c, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 360(R10), Y6
+	VBROADCASTI128 360(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y7
 	VPABSB         Y7, Y8
 	VPSIGNB        Y7, Y6, Y5
 	VPMADDUBSW     Y5, Y8, Y5
 	VPMADDWD       vector01000100<>+0(SB), Y5, Y5
-	VBROADCASTI128 400(R10), Y9
+	VBROADCASTI128 400(R9), Y9
 	VPSIGNB        Y7, Y9, Y9
 	VPMADDUBSW     Y9, Y8, Y9
 	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
@@ -39081,7 +39397,7 @@ block:
 	VPSIGNB        Y8, Y6, Y7
 	VPMADDUBSW     Y7, Y9, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
-	VBROADCASTI128 400(R10), Y10
+	VBROADCASTI128 400(R9), Y10
 	VPSIGNB        Y8, Y10, Y10
 	VPMADDUBSW     Y10, Y9, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -39093,7 +39409,7 @@ block:
 	VPSIGNB        Y9, Y6, Y8
 	VPMADDUBSW     Y8, Y10, Y8
 	VPMADDWD       vector01000100<>+0(SB), Y8, Y8
-	VBROADCASTI128 400(R10), Y11
+	VBROADCASTI128 400(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -39105,7 +39421,7 @@ block:
 	VPSIGNB        Y9, Y6, Y6
 	VPMADDUBSW     Y6, Y10, Y6
 	VPMADDWD       vector01000100<>+0(SB), Y6, Y6
-	VBROADCASTI128 400(R10), Y11
+	VBROADCASTI128 400(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -39120,14 +39436,14 @@ block:
 	VINSERTI128    $0x01, 192(DI)(CX*1), Y12, Y12
 	VPALIGNR       $0x0c, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 376(R10), Y13
+	VBROADCASTI128 376(R9), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector01000100<>+0(SB), Y15, Y15
 	VPADDD         Y15, Y5, Y5
-	VBROADCASTI128 416(R10), Y15
+	VBROADCASTI128 416(R9), Y15
 	VPSIGNB        Y1, Y15, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector00010001<>+0(SB), Y15, Y15
@@ -39140,7 +39456,7 @@ block:
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector01000100<>+0(SB), Y14, Y14
 	VPADDD         Y14, Y7, Y7
-	VBROADCASTI128 416(R10), Y14
+	VBROADCASTI128 416(R9), Y14
 	VPSIGNB        Y1, Y14, Y14
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector00010001<>+0(SB), Y14, Y14
@@ -39153,7 +39469,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y8, Y8
-	VBROADCASTI128 416(R10), Y3
+	VBROADCASTI128 416(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -39166,7 +39482,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y6, Y6
-	VBROADCASTI128 416(R10), Y3
+	VBROADCASTI128 416(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -39203,13 +39519,13 @@ block:
 	VINSERTI128    $0x01, 208(DI)(CX*1), Y4, Y4
 	VPALIGNR       $0x0e, Y9, Y1, Y5
 	VPXOR          vector80808080<>+0(SB), Y5, Y5
-	VBROADCASTI128 432(R10), Y6
+	VBROADCASTI128 432(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y5, Y7
 	VPABSB         Y7, Y8
 	VPSIGNB        Y7, Y6, Y5
 	VPMADDUBSW     Y5, Y8, Y5
 	VPMADDWD       vector01000100<>+0(SB), Y5, Y5
-	VBROADCASTI128 472(R10), Y9
+	VBROADCASTI128 472(R9), Y9
 	VPSIGNB        Y7, Y9, Y9
 	VPMADDUBSW     Y9, Y8, Y9
 	VPMADDWD       vector00010001<>+0(SB), Y9, Y9
@@ -39221,7 +39537,7 @@ block:
 	VPSIGNB        Y8, Y6, Y7
 	VPMADDUBSW     Y7, Y9, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
-	VBROADCASTI128 472(R10), Y10
+	VBROADCASTI128 472(R9), Y10
 	VPSIGNB        Y8, Y10, Y10
 	VPMADDUBSW     Y10, Y9, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -39233,7 +39549,7 @@ block:
 	VPSIGNB        Y9, Y6, Y8
 	VPMADDUBSW     Y8, Y10, Y8
 	VPMADDWD       vector01000100<>+0(SB), Y8, Y8
-	VBROADCASTI128 472(R10), Y11
+	VBROADCASTI128 472(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -39245,7 +39561,7 @@ block:
 	VPSIGNB        Y9, Y6, Y6
 	VPMADDUBSW     Y6, Y10, Y6
 	VPMADDWD       vector01000100<>+0(SB), Y6, Y6
-	VBROADCASTI128 472(R10), Y11
+	VBROADCASTI128 472(R9), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -39260,14 +39576,14 @@ block:
 	VINSERTI128    $0x01, 224(DI)(CX*1), Y12, Y12
 	VPALIGNR       $0x0e, Y1, Y9, Y1
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 448(R10), Y13
+	VBROADCASTI128 448(R9), Y13
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
 	VPABSB         Y1, Y14
 	VPSIGNB        Y1, Y13, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector01000100<>+0(SB), Y15, Y15
 	VPADDD         Y15, Y5, Y5
-	VBROADCASTI128 488(R10), Y15
+	VBROADCASTI128 488(R9), Y15
 	VPSIGNB        Y1, Y15, Y15
 	VPMADDUBSW     Y15, Y14, Y15
 	VPMADDWD       vector00010001<>+0(SB), Y15, Y15
@@ -39280,7 +39596,7 @@ block:
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector01000100<>+0(SB), Y14, Y14
 	VPADDD         Y14, Y7, Y7
-	VBROADCASTI128 488(R10), Y14
+	VBROADCASTI128 488(R9), Y14
 	VPSIGNB        Y1, Y14, Y14
 	VPMADDUBSW     Y14, Y2, Y14
 	VPMADDWD       vector00010001<>+0(SB), Y14, Y14
@@ -39293,7 +39609,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y8, Y8
-	VBROADCASTI128 488(R10), Y3
+	VBROADCASTI128 488(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -39306,7 +39622,7 @@ block:
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
 	VPADDD         Y3, Y6, Y6
-	VBROADCASTI128 488(R10), Y3
+	VBROADCASTI128 488(R9), Y3
 	VPSIGNB        Y1, Y3, Y3
 	VPMADDUBSW     Y3, Y2, Y3
 	VPMADDWD       vector00010001<>+0(SB), Y3, Y3
@@ -39342,13 +39658,13 @@ block:
 	VBROADCASTI128 240(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 240(DI)(CX*1), Y4, Y4
 	VPXOR          vector80808080<>+0(SB), Y1, Y1
-	VBROADCASTI128 504(R10), Y5
+	VBROADCASTI128 504(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y1, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y1
 	VPMADDUBSW     Y1, Y7, Y1
 	VPMADDWD       vector01000100<>+0(SB), Y1, Y1
-	VBROADCASTI128 544(R10), Y8
+	VBROADCASTI128 544(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -39359,7 +39675,7 @@ block:
 	VPSIGNB        Y6, Y5, Y2
 	VPMADDUBSW     Y2, Y7, Y2
 	VPMADDWD       vector01000100<>+0(SB), Y2, Y2
-	VBROADCASTI128 544(R10), Y8
+	VBROADCASTI128 544(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -39370,7 +39686,7 @@ block:
 	VPSIGNB        Y6, Y5, Y3
 	VPMADDUBSW     Y3, Y7, Y3
 	VPMADDWD       vector01000100<>+0(SB), Y3, Y3
-	VBROADCASTI128 544(R10), Y8
+	VBROADCASTI128 544(R9), Y8
 	VPSIGNB        Y6, Y8, Y8
 	VPMADDUBSW     Y8, Y7, Y8
 	VPMADDWD       vector00010001<>+0(SB), Y8, Y8
@@ -39381,7 +39697,7 @@ block:
 	VPSIGNB        Y4, Y5, Y5
 	VPMADDUBSW     Y5, Y6, Y5
 	VPMADDWD       vector01000100<>+0(SB), Y5, Y5
-	VBROADCASTI128 544(R10), Y7
+	VBROADCASTI128 544(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -39395,14 +39711,14 @@ block:
 	VBROADCASTI128 256(SI)(CX*1), Y8
 	VINSERTI128    $0x01, 256(DI)(CX*1), Y8, Y8
 	VPXOR          vector80808080<>+0(SB), Y4, Y4
-	VBROADCASTI128 520(R10), Y9
+	VBROADCASTI128 520(R9), Y9
 	VPXOR          vector80808080<>+0(SB), Y4, Y4
 	VPABSB         Y4, Y10
 	VPSIGNB        Y4, Y9, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector01000100<>+0(SB), Y11, Y11
 	VPADDD         Y11, Y1, Y1
-	VBROADCASTI128 560(R10), Y11
+	VBROADCASTI128 560(R9), Y11
 	VPSIGNB        Y4, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y11
 	VPMADDWD       vector00010001<>+0(SB), Y11, Y11
@@ -39414,7 +39730,7 @@ block:
 	VPMADDUBSW     Y10, Y6, Y10
 	VPMADDWD       vector01000100<>+0(SB), Y10, Y10
 	VPADDD         Y10, Y2, Y2
-	VBROADCASTI128 560(R10), Y10
+	VBROADCASTI128 560(R9), Y10
 	VPSIGNB        Y4, Y10, Y10
 	VPMADDUBSW     Y10, Y6, Y10
 	VPMADDWD       vector00010001<>+0(SB), Y10, Y10
@@ -39426,7 +39742,7 @@ block:
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
 	VPADDD         Y7, Y3, Y3
-	VBROADCASTI128 560(R10), Y7
+	VBROADCASTI128 560(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -39438,7 +39754,7 @@ block:
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector01000100<>+0(SB), Y7, Y7
 	VPADDD         Y7, Y5, Y5
-	VBROADCASTI128 560(R10), Y7
+	VBROADCASTI128 560(R9), Y7
 	VPSIGNB        Y4, Y7, Y7
 	VPMADDUBSW     Y7, Y6, Y7
 	VPMADDWD       vector00010001<>+0(SB), Y7, Y7
@@ -39454,69 +39770,82 @@ block:
 	VPADDD         Y2, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 4032(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   104(R10), Y1
+	VBROADCASTSS   104(R9), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   176(R10), Y1
+	VBROADCASTSS   176(R9), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   248(R10), Y1
+	VBROADCASTSS   248(R9), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   320(R10), Y1
+	VBROADCASTSS   320(R9), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   392(R10), Y1
+	VBROADCASTSS   392(R9), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   464(R10), Y1
+	VBROADCASTSS   464(R9), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   536(R10), Y1
+	VBROADCASTSS   536(R9), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000240, R10
+	ADDQ           $0x00000240, R9
 	ADDQ           $0x00000880, R8
 	ADDQ           $0x00000110, SI
 	ADDQ           $0x00000110, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
-// func avx2DotIQ4_NLEightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotIQ4_NLEightx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotIQ4_NLEightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotIQ4_NLEightx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
@@ -39558,7 +39887,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y5, Y10, Y10
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y5, Y10
@@ -39596,7 +39925,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y1, Y13, Y13
-	VBROADCASTI128 16(R10), Y1
+	VBROADCASTI128 16(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y1, Y13
@@ -39674,7 +40003,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 40(R10), Y1
+	VBROADCASTI128 40(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -39712,7 +40041,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y6, Y13, Y13
-	VBROADCASTI128 56(R10), Y6
+	VBROADCASTI128 56(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y6, Y13
@@ -39790,7 +40119,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 80(R10), Y1
+	VBROADCASTI128 80(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -39828,7 +40157,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y2, Y13, Y13
-	VBROADCASTI128 96(R10), Y2
+	VBROADCASTI128 96(R9), Y2
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y2, Y13
@@ -39904,7 +40233,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 120(R10), Y1
+	VBROADCASTI128 120(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -39942,7 +40271,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y6, Y13, Y13
-	VBROADCASTI128 136(R10), Y6
+	VBROADCASTI128 136(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y6, Y13
@@ -40016,7 +40345,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 160(R10), Y1
+	VBROADCASTI128 160(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -40054,7 +40383,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y2, Y13, Y13
-	VBROADCASTI128 176(R10), Y2
+	VBROADCASTI128 176(R9), Y2
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y2, Y13
@@ -40128,7 +40457,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 200(R10), Y1
+	VBROADCASTI128 200(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -40166,7 +40495,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y6, Y13, Y13
-	VBROADCASTI128 216(R10), Y6
+	VBROADCASTI128 216(R9), Y6
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y6, Y13
@@ -40240,7 +40569,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 240(R10), Y1
+	VBROADCASTI128 240(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y10, Y10
 	VPABSB         Y10, Y11
 	VPSIGNB        Y10, Y1, Y10
@@ -40278,7 +40607,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
 	VMOVDQU        iq4Levels<>+0(SB), Y13
 	VPSHUFB        Y2, Y13, Y13
-	VBROADCASTI128 256(R10), Y2
+	VBROADCASTI128 256(R9), Y2
 	VPXOR          vector80808080<>+0(SB), Y13, Y13
 	VPABSB         Y13, Y14
 	VPSIGNB        Y13, Y2, Y13
@@ -40351,7 +40680,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        iq4Levels<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 280(R10), Y5
+	VBROADCASTI128 280(R9), Y5
 	VPXOR          vector80808080<>+0(SB), Y6, Y6
 	VPABSB         Y6, Y7
 	VPSIGNB        Y6, Y5, Y6
@@ -40385,7 +40714,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        iq4Levels<>+0(SB), Y9
 	VPSHUFB        Y1, Y9, Y9
-	VBROADCASTI128 296(R10), Y1
+	VBROADCASTI128 296(R9), Y1
 	VPXOR          vector80808080<>+0(SB), Y9, Y9
 	VPABSB         Y9, Y10
 	VPSIGNB        Y9, Y1, Y9
@@ -40433,69 +40762,82 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, 4032(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   72(R10), Y1
+	VBROADCASTSS   72(R9), Y1
 	VMULPS         1088(DX), Y1, Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   112(R10), Y1
+	VBROADCASTSS   112(R9), Y1
 	VMULPS         1664(DX), Y1, Y1
 	VFMADD231PS    1152(DX), Y1, Y0
-	VBROADCASTSS   152(R10), Y1
+	VBROADCASTSS   152(R9), Y1
 	VMULPS         2240(DX), Y1, Y1
 	VFMADD231PS    1728(DX), Y1, Y0
-	VBROADCASTSS   192(R10), Y1
+	VBROADCASTSS   192(R9), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2304(DX), Y1, Y0
-	VBROADCASTSS   232(R10), Y1
+	VBROADCASTSS   232(R9), Y1
 	VMULPS         3392(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   272(R10), Y1
+	VBROADCASTSS   272(R9), Y1
 	VMULPS         3968(DX), Y1, Y1
 	VFMADD231PS    3456(DX), Y1, Y0
-	VBROADCASTSS   312(R10), Y1
+	VBROADCASTSS   312(R9), Y1
 	VMULPS         4544(DX), Y1, Y1
 	VFMADD231PS    4032(DX), Y1, Y0
-	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000140, R9
 	ADDQ           $0x00000480, R8
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
-// func avx2DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·avx2DotQ4_1Eightx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·avx2DotQ4_1Eightx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y2
@@ -40540,7 +40882,7 @@ block:
 	PREFETCHT0     448(R8)
 	VPALIGNR       $0x04, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 (R10), Y10
+	VBROADCASTI128 (R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x04, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40554,7 +40896,7 @@ block:
 	VPALIGNR       $0x04, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 16(R10), Y13
+	VBROADCASTI128 16(R9), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x04, Y3, Y7, Y2
@@ -40617,7 +40959,7 @@ block:
 	PREFETCHT0     704(R8)
 	VPALIGNR       $0x08, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 40(R10), Y10
+	VBROADCASTI128 40(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40631,7 +40973,7 @@ block:
 	VPALIGNR       $0x08, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 56(R10), Y13
+	VBROADCASTI128 56(R9), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y6
@@ -40694,7 +41036,7 @@ block:
 	PREFETCHT0     960(R8)
 	VPALIGNR       $0x0c, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 80(R10), Y10
+	VBROADCASTI128 80(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0c, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40708,7 +41050,7 @@ block:
 	VPALIGNR       $0x0c, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 96(R10), Y13
+	VBROADCASTI128 96(R9), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x0c, Y3, Y7, Y2
@@ -40770,7 +41112,7 @@ block:
 	VINSERTI128    $0x01, 64(DI)(CX*1), Y4, Y4
 	PREFETCHT0     1216(R8)
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 120(R10), Y6
+	VBROADCASTI128 120(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -40780,7 +41122,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 136(R10), Y9
+	VBROADCASTI128 136(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -40844,7 +41186,7 @@ block:
 	VINSERTI128    $0x01, 96(DI)(CX*1), Y9, Y9
 	VPALIGNR       $0x04, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 160(R10), Y10
+	VBROADCASTI128 160(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x04, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40858,7 +41200,7 @@ block:
 	VPALIGNR       $0x04, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 176(R10), Y13
+	VBROADCASTI128 176(R9), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x04, Y3, Y7, Y2
@@ -40917,7 +41259,7 @@ block:
 	VINSERTI128    $0x01, 112(DI)(CX*1), Y5, Y5
 	VPALIGNR       $0x08, Y6, Y2, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 200(R10), Y10
+	VBROADCASTI128 200(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -40931,7 +41273,7 @@ block:
 	VPALIGNR       $0x08, Y6, Y2, Y6
 	VPSRLD         $0x04, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y6, Y6
-	VBROADCASTI128 216(R10), Y13
+	VBROADCASTI128 216(R9), Y13
 	VPMADDUBSW     Y13, Y6, Y6
 	VPADDW         Y6, Y1, Y1
 	VPALIGNR       $0x08, Y7, Y3, Y6
@@ -40990,7 +41332,7 @@ block:
 	VINSERTI128    $0x01, 128(DI)(CX*1), Y9, Y9
 	VPALIGNR       $0x0c, Y2, Y6, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 240(R10), Y10
+	VBROADCASTI128 240(R9), Y10
 	VPMADDUBSW     Y10, Y1, Y1
 	VPALIGNR       $0x0c, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -41004,7 +41346,7 @@ block:
 	VPALIGNR       $0x0c, Y2, Y6, Y2
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
-	VBROADCASTI128 256(R10), Y13
+	VBROADCASTI128 256(R9), Y13
 	VPMADDUBSW     Y13, Y2, Y2
 	VPADDW         Y2, Y1, Y1
 	VPALIGNR       $0x0c, Y3, Y7, Y2
@@ -41062,7 +41404,7 @@ block:
 	VBROADCASTI128 144(SI)(CX*1), Y4
 	VINSERTI128    $0x01, 144(DI)(CX*1), Y4, Y4
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
-	VBROADCASTI128 280(R10), Y6
+	VBROADCASTI128 280(R9), Y6
 	VPMADDUBSW     Y6, Y5, Y5
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VPMADDUBSW     Y6, Y7, Y7
@@ -41072,7 +41414,7 @@ block:
 	VPMADDUBSW     Y6, Y9, Y6
 	VPSRLD         $0x04, Y1, Y1
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VBROADCASTI128 296(R10), Y9
+	VBROADCASTI128 296(R9), Y9
 	VPMADDUBSW     Y9, Y1, Y1
 	VPADDW         Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y1
@@ -41102,61 +41444,70 @@ block:
 	VPADDD         Y3, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMOVDQU        Y1, 4480(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         512(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   36(R10), Y1
+	VBROADCASTSS   36(R9), Y1
 	VFMADD231PS    576(DX), Y1, Y0
-	VBROADCASTSS   72(R10), Y1
+	VBROADCASTSS   72(R9), Y1
 	VMULPS         1152(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VFMADD231PS    1216(DX), Y1, Y0
-	VBROADCASTSS   112(R10), Y1
+	VBROADCASTSS   112(R9), Y1
 	VMULPS         1792(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   116(R10), Y1
+	VBROADCASTSS   116(R9), Y1
 	VFMADD231PS    1856(DX), Y1, Y0
-	VBROADCASTSS   152(R10), Y1
+	VBROADCASTSS   152(R9), Y1
 	VMULPS         2432(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   156(R10), Y1
+	VBROADCASTSS   156(R9), Y1
 	VFMADD231PS    2496(DX), Y1, Y0
-	VBROADCASTSS   192(R10), Y1
+	VBROADCASTSS   192(R9), Y1
 	VMULPS         3072(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   196(R10), Y1
+	VBROADCASTSS   196(R9), Y1
 	VFMADD231PS    3136(DX), Y1, Y0
-	VBROADCASTSS   232(R10), Y1
+	VBROADCASTSS   232(R9), Y1
 	VMULPS         3712(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   236(R10), Y1
+	VBROADCASTSS   236(R9), Y1
 	VFMADD231PS    3776(DX), Y1, Y0
-	VBROADCASTSS   272(R10), Y1
+	VBROADCASTSS   272(R9), Y1
 	VMULPS         4352(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   276(R10), Y1
+	VBROADCASTSS   276(R9), Y1
 	VFMADD231PS    4416(DX), Y1, Y0
-	VBROADCASTSS   312(R10), Y1
+	VBROADCASTSS   312(R9), Y1
 	VMULPS         4992(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   316(R10), Y1
+	VBROADCASTSS   316(R9), Y1
 	VFMADD231PS    5056(DX), Y1, Y0
-	ADDQ           $0x00000140, R10
+	ADDQ           $0x00000140, R9
 	ADDQ           $0x00000500, R8
 	ADDQ           $0x000000a0, SI
 	ADDQ           $0x000000a0, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -41320,27 +41671,31 @@ DATA word4_12_3<>+48(SB)/8, $0x8080808080808080
 DATA word4_12_3<>+56(SB)/8, $0x0f0e0d0c80808080
 GLOBL word4_12_3<>(SB), RODATA|NOPTR, $64
 
-// func avx2DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·avx2DotQ4_0_ROCMFP4Eightx1(SB), NOSPLIT, $0-144
-	MOVQ  tile_base+0(FP), DX
-	MOVQ  stride+48(FP), AX
-	LEAQ  (AX)(AX*2), CX
-	MOVQ  ahead+136(FP), R8
-	MOVQ  w_base+24(FP), BX
-	ADDQ  BX, R8
-	MOVQ  dst_base+104(FP), R9
-	VPXOR Y0, Y0, Y0
-	MOVQ  xAt_base+80(FP), R10
-	MOVQ  (R10), R10
-	ADDQ  x_base+56(FP), R10
-	MOVQ  w_base+24(FP), R11
-	XORQ  R12, R12
+// func avx2DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·avx2DotQ4_0_ROCMFP4Eightx1(SB), NOSPLIT, $0-176
+	MOVQ tile_base+0(FP), DX
+	MOVQ stride+48(FP), AX
+	LEAQ (AX)(AX*2), CX
+
+tile:
+	MOVQ    AX, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R8
+	ADDQ    w_base+24(FP), R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    xAt_base+80(FP), R9
+	MOVQ    (R9), R9
+	ADDQ    x_base+56(FP), R9
+	MOVQ    w_base+24(FP), R10
+	XORQ    R11, R11
 
 half:
-	MOVQ R11, SI
+	MOVQ R10, SI
 	LEAQ (SI)(AX*4), DI
-	MOVQ blocks+128(FP), BX
+	MOVQ blocks+152(FP), BX
 
 block:
 	VBROADCASTI128 (SI), Y1
@@ -41358,7 +41713,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y5, Y6, Y6
-	VBROADCASTI128 (R10), Y5
+	VBROADCASTI128 (R9), Y5
 	VPMADDUBSW     Y5, Y6, Y6
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y7
 	VMOVDQU        rocmFP4<>+0(SB), Y8
@@ -41385,7 +41740,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y5
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y5, Y9, Y9
-	VPBROADCASTD   36(R10), Y5
+	VPBROADCASTD   36(R9), Y5
 	VPADDD         Y5, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, (DX)
@@ -41393,7 +41748,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y5
 	VPSHUFB        Y1, Y5, Y5
-	VBROADCASTI128 16(R10), Y1
+	VBROADCASTI128 16(R9), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPSRLD         $0x04, Y2, Y2
 	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
@@ -41423,7 +41778,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   40(R10), Y1
+	VPBROADCASTD   40(R9), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 320(DX)
@@ -41484,7 +41839,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y5, Y10, Y10
-	VBROADCASTI128 44(R10), Y5
+	VBROADCASTI128 44(R9), Y5
 	VPMADDUBSW     Y5, Y10, Y10
 	VPALIGNR       $0x02, Y2, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -41514,7 +41869,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y5
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y5, Y13, Y13
-	VPBROADCASTD   80(R10), Y5
+	VPBROADCASTD   80(R9), Y5
 	VPADDD         Y5, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 640(DX)
@@ -41523,7 +41878,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y5
 	VPSHUFB        Y1, Y5, Y5
-	VBROADCASTI128 60(R10), Y1
+	VBROADCASTI128 60(R9), Y1
 	VPMADDUBSW     Y1, Y5, Y5
 	VPALIGNR       $0x02, Y2, Y7, Y2
 	VPSRLD         $0x04, Y2, Y2
@@ -41556,7 +41911,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y4, Y1
 	VPUNPCKLQDQ    Y2, Y4, Y4
 	VPADDD         Y1, Y4, Y4
-	VPBROADCASTD   84(R10), Y1
+	VPBROADCASTD   84(R9), Y1
 	VPADDD         Y1, Y4, Y4
 	VCVTDQ2PS      Y4, Y4
 	VMOVDQU        Y4, 960(DX)
@@ -41605,7 +41960,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 88(R10), Y1
+	VBROADCASTI128 88(R9), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x04, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -41635,7 +41990,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   124(R10), Y1
+	VPBROADCASTD   124(R9), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 1280(DX)
@@ -41644,7 +41999,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y1, Y6, Y6
-	VBROADCASTI128 104(R10), Y1
+	VBROADCASTI128 104(R9), Y1
 	VPMADDUBSW     Y1, Y6, Y6
 	VPALIGNR       $0x04, Y7, Y3, Y7
 	VPSRLD         $0x04, Y7, Y7
@@ -41677,7 +42032,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y1
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y1, Y9, Y9
-	VPBROADCASTD   128(R10), Y1
+	VPBROADCASTD   128(R9), Y1
 	VPADDD         Y1, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 1600(DX)
@@ -41724,7 +42079,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 132(R10), Y1
+	VBROADCASTI128 132(R9), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x06, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -41754,7 +42109,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   168(R10), Y1
+	VPBROADCASTD   168(R9), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 1920(DX)
@@ -41763,7 +42118,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y2
 	VPSHUFB        Y1, Y2, Y2
-	VBROADCASTI128 148(R10), Y1
+	VBROADCASTI128 148(R9), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPALIGNR       $0x06, Y3, Y7, Y3
 	VPSRLD         $0x04, Y3, Y3
@@ -41796,7 +42151,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   172(R10), Y1
+	VPBROADCASTD   172(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 2240(DX)
@@ -41841,7 +42196,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 176(R10), Y1
+	VBROADCASTI128 176(R9), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x08, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -41871,7 +42226,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   212(R10), Y1
+	VPBROADCASTD   212(R9), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 2560(DX)
@@ -41880,7 +42235,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y1, Y6, Y6
-	VBROADCASTI128 192(R10), Y1
+	VBROADCASTI128 192(R9), Y1
 	VPMADDUBSW     Y1, Y6, Y6
 	VPALIGNR       $0x08, Y7, Y3, Y7
 	VPSRLD         $0x04, Y7, Y7
@@ -41913,7 +42268,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y1
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y1, Y9, Y9
-	VPBROADCASTD   216(R10), Y1
+	VPBROADCASTD   216(R9), Y1
 	VPADDD         Y1, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 2880(DX)
@@ -41958,7 +42313,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 220(R10), Y1
+	VBROADCASTI128 220(R9), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x0a, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -41988,7 +42343,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   256(R10), Y1
+	VPBROADCASTD   256(R9), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3200(DX)
@@ -41997,7 +42352,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y2
 	VPSHUFB        Y1, Y2, Y2
-	VBROADCASTI128 236(R10), Y1
+	VBROADCASTI128 236(R9), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPALIGNR       $0x0a, Y3, Y7, Y3
 	VPSRLD         $0x04, Y3, Y3
@@ -42030,7 +42385,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   260(R10), Y1
+	VPBROADCASTD   260(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 3520(DX)
@@ -42075,7 +42430,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 264(R10), Y1
+	VBROADCASTI128 264(R9), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x0c, Y7, Y3, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -42105,7 +42460,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   300(R10), Y1
+	VPBROADCASTD   300(R9), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 3840(DX)
@@ -42114,7 +42469,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y6
 	VPSHUFB        Y1, Y6, Y6
-	VBROADCASTI128 280(R10), Y1
+	VBROADCASTI128 280(R9), Y1
 	VPMADDUBSW     Y1, Y6, Y6
 	VPALIGNR       $0x0c, Y7, Y3, Y7
 	VPSRLD         $0x04, Y7, Y7
@@ -42147,7 +42502,7 @@ block:
 	VPUNPCKHQDQ    Y6, Y9, Y1
 	VPUNPCKLQDQ    Y6, Y9, Y9
 	VPADDD         Y1, Y9, Y9
-	VPBROADCASTD   304(R10), Y1
+	VPBROADCASTD   304(R9), Y1
 	VPADDD         Y1, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
 	VMOVDQU        Y9, 4160(DX)
@@ -42192,7 +42547,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y10
 	VPSHUFB        Y1, Y10, Y10
-	VBROADCASTI128 308(R10), Y1
+	VBROADCASTI128 308(R9), Y1
 	VPMADDUBSW     Y1, Y10, Y10
 	VPALIGNR       $0x0e, Y3, Y7, Y11
 	VPAND          vector0f0f0f0f<>+0(SB), Y11, Y11
@@ -42222,7 +42577,7 @@ block:
 	VPUNPCKHQDQ    Y10, Y13, Y1
 	VPUNPCKLQDQ    Y10, Y13, Y13
 	VPADDD         Y1, Y13, Y13
-	VPBROADCASTD   344(R10), Y1
+	VPBROADCASTD   344(R9), Y1
 	VPADDD         Y1, Y13, Y13
 	VCVTDQ2PS      Y13, Y13
 	VMOVDQU        Y13, 4480(DX)
@@ -42231,7 +42586,7 @@ block:
 	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU        rocmFP4<>+0(SB), Y2
 	VPSHUFB        Y1, Y2, Y2
-	VBROADCASTI128 324(R10), Y1
+	VBROADCASTI128 324(R9), Y1
 	VPMADDUBSW     Y1, Y2, Y2
 	VPALIGNR       $0x0e, Y3, Y7, Y3
 	VPSRLD         $0x04, Y3, Y3
@@ -42264,7 +42619,7 @@ block:
 	VPUNPCKHQDQ    Y2, Y5, Y1
 	VPUNPCKLQDQ    Y2, Y5, Y5
 	VPADDD         Y1, Y5, Y5
-	VPBROADCASTD   348(R10), Y1
+	VPBROADCASTD   348(R9), Y1
 	VPADDD         Y1, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
 	VMOVDQU        Y5, 4800(DX)
@@ -42297,69 +42652,78 @@ block:
 	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 5056(DX)
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         256(DX), Y1, Y1
 	VFMADD231PS    (DX), Y1, Y0
-	VBROADCASTSS   32(R10), Y1
+	VBROADCASTSS   32(R9), Y1
 	VMULPS         576(DX), Y1, Y1
 	VFMADD231PS    320(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VMULPS         896(DX), Y1, Y1
 	VFMADD231PS    640(DX), Y1, Y0
-	VBROADCASTSS   76(R10), Y1
+	VBROADCASTSS   76(R9), Y1
 	VMULPS         1216(DX), Y1, Y1
 	VFMADD231PS    960(DX), Y1, Y0
-	VBROADCASTSS   120(R10), Y1
+	VBROADCASTSS   120(R9), Y1
 	VMULPS         1536(DX), Y1, Y1
 	VFMADD231PS    1280(DX), Y1, Y0
-	VBROADCASTSS   120(R10), Y1
+	VBROADCASTSS   120(R9), Y1
 	VMULPS         1856(DX), Y1, Y1
 	VFMADD231PS    1600(DX), Y1, Y0
-	VBROADCASTSS   164(R10), Y1
+	VBROADCASTSS   164(R9), Y1
 	VMULPS         2176(DX), Y1, Y1
 	VFMADD231PS    1920(DX), Y1, Y0
-	VBROADCASTSS   164(R10), Y1
+	VBROADCASTSS   164(R9), Y1
 	VMULPS         2496(DX), Y1, Y1
 	VFMADD231PS    2240(DX), Y1, Y0
-	VBROADCASTSS   208(R10), Y1
+	VBROADCASTSS   208(R9), Y1
 	VMULPS         2816(DX), Y1, Y1
 	VFMADD231PS    2560(DX), Y1, Y0
-	VBROADCASTSS   208(R10), Y1
+	VBROADCASTSS   208(R9), Y1
 	VMULPS         3136(DX), Y1, Y1
 	VFMADD231PS    2880(DX), Y1, Y0
-	VBROADCASTSS   252(R10), Y1
+	VBROADCASTSS   252(R9), Y1
 	VMULPS         3456(DX), Y1, Y1
 	VFMADD231PS    3200(DX), Y1, Y0
-	VBROADCASTSS   252(R10), Y1
+	VBROADCASTSS   252(R9), Y1
 	VMULPS         3776(DX), Y1, Y1
 	VFMADD231PS    3520(DX), Y1, Y0
-	VBROADCASTSS   296(R10), Y1
+	VBROADCASTSS   296(R9), Y1
 	VMULPS         4096(DX), Y1, Y1
 	VFMADD231PS    3840(DX), Y1, Y0
-	VBROADCASTSS   296(R10), Y1
+	VBROADCASTSS   296(R9), Y1
 	VMULPS         4416(DX), Y1, Y1
 	VFMADD231PS    4160(DX), Y1, Y0
-	VBROADCASTSS   340(R10), Y1
+	VBROADCASTSS   340(R9), Y1
 	VMULPS         4736(DX), Y1, Y1
 	VFMADD231PS    4480(DX), Y1, Y0
-	VBROADCASTSS   340(R10), Y1
+	VBROADCASTSS   340(R9), Y1
 	VMULPS         5056(DX), Y1, Y1
 	VFMADD231PS    4800(DX), Y1, Y0
-	ADDQ           $0x00000160, R10
+	ADDQ           $0x00000160, R9
 	ADDQ           $0x00000480, R8
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000090, DI
 	DECQ           BX
 	JNZ            block
-	VMOVUPS        Y0, (R9)
-	ADDQ           $0x20, R9
+	MOVQ           dstAt_base+128(FP), BX
+	MOVQ           (BX), BX
+	SHLQ           $0x02, BX
+	ADDQ           dst_base+104(FP), BX
+	VMOVUPS        Y0, (BX)
+	ADDQ           $0x20, dst_base+104(FP)
 	MOVQ           xAt_base+80(FP), BX
-	MOVQ           x_base+56(FP), R10
-	ADDQ           (BX), R10
+	MOVQ           x_base+56(FP), R9
+	ADDQ           (BX), R9
 	VPXOR          Y0, Y0, Y0
-	LEAQ           (R11)(AX*8), R11
-	XORQ           $0x01, R12
+	LEAQ           (R10)(AX*8), R10
+	XORQ           $0x01, R11
 	JNZ            half
+	MOVQ           AX, BX
+	SHLQ           $0x04, BX
+	ADDQ           BX, w_base+24(FP)
+	DECQ           tiles+160(FP)
+	JNZ            tile
 	VZEROUPPER
 	RET
 

@@ -109,70 +109,70 @@ func avx512Product16Minx1(tile []byte, x []byte, xAt []int, dst []float32, dstAt
 //go:noescape
 func avx512UnpackQ4_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ4_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ4_0x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ4_0x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ4_1 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_1(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_1x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ4_1x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ4_1x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ4_1x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ5_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ5_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ5_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ5_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ5_0x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ5_0x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ5_1 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ5_1(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ5_1x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ5_1x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ5_1x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ5_1x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ5_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ5_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ8_0 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ8_0(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ8_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ8_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ2_K makes a tile of 16 rows of that type: see unpackGeneric.
 //
@@ -204,15 +204,15 @@ func avx512UnpackQ6_K(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx512UnpackIQ4_NL(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotIQ4_NLx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotIQ4_NLx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotIQ4_NLx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotIQ4_NLx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackIQ4_XS makes a tile of 16 rows of that type: see unpackGeneric.
 //
@@ -244,290 +244,290 @@ func avx512UnpackIQ2_S(tile []byte, w []byte, stride int, blocks int)
 //go:noescape
 func avx512UnpackMXFP4(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotMXFP4x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotMXFP4x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotMXFP4x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotMXFP4x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ4_0_ROCMFP4 makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_0_ROCMFP4(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_0_ROCMFP4x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ4_0_ROCMFP4x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ4_0_ROCMFP4x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ4_0_ROCMFP4x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ4_0_ROCMFP4_FAST makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ4_0_ROCMFP4_FASTx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ4_0_ROCMFP4_FASTx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ4_0_ROCMFP4_FASTx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ4_0_ROCMFP4_FASTx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ4_0_ROCMFP4_FASTx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ4_0_ROCMFP4_FASTx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ2_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ2_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ2_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ2_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ2_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ2_0_ROCMFPXx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ3_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ3_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ3_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ3_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ3_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ3_0_ROCMFPXx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ6_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ6_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ6_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ6_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQ6_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ6_0_ROCMFPXx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512UnpackQ8_0_ROCMFPX makes a tile of 16 rows of that type: see unpackGeneric.
 //
 //go:noescape
 func avx512UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
 
-// avx512DotQ8_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQ8_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_0x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_0x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_1x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_1x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_1x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_1x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ5_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ5_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ5_0x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ5_0x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ5_1x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ5_1x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ8_0x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ8_0x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ8_0x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ8_0x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ8_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ8_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ2_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ2_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ2_Kx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ2_Kx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ2_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ2_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ3_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ3_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ3_Kx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ3_Kx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ3_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ3_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_Kx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_Kx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ5_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ5_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ5_Kx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ5_Kx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ5_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ5_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ6_Kx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ6_Kx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ6_Kx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ6_Kx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ6_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ6_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsIQ4_NLx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsIQ4_NLx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsIQ4_NLx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsIQ4_NLx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsIQ4_XSx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsIQ4_XSx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsIQ4_XSx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsIQ4_XSx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsIQ3_Sx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsIQ3_Sx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsIQ2_XXSx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsIQ2_XXSx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsIQ2_XSx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsIQ2_XSx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsIQ2_Sx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsIQ2_Sx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsMXFP4x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsMXFP4x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsMXFP4x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsMXFP4x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ2_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ2_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ2_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ2_0_ROCMFPXx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ3_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ3_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ3_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ3_0_ROCMFPXx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_0_ROCMFP4x1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_0_ROCMFP4x1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_0_ROCMFP4x2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_0_ROCMFP4x2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ6_0_ROCMFPXx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ6_0_ROCMFPXx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ6_0_ROCMFPXx2 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ6_0_ROCMFPXx2 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
-// avx512DotQuadsQ4_0_ROCMFP4_FASTx1 multiplies 16 rows with few columns: see dotFunc.
+// avx512DotQuadsQ4_0_ROCMFP4_FASTx1 multiplies rows with few columns: see dotFunc.
 //
 //go:noescape
-func avx512DotQuadsQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+func avx512DotQuadsQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 
 // avx512F324x6 multiplies 4 rows with 6 columns: see floatGeneric.
 //

@@ -3122,27 +3122,32 @@ block:
 DATA word0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
 GLOBL word0f0f0f0f<>(SB), RODATA|NOPTR, $4
 
-// func avx512DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_0x1(SB), NOSPLIT, $0-144
+// func avx512DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ4_0x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
-	MOVQ         ahead+136(FP), R10
-	MOVQ         w_base+24(FP), BX
-	ADDQ         BX, R10
-	VPXORD       Z2, Z2, Z2
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z2, Z2, Z2
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPXOR           Y3, Y3, Y3
@@ -3265,36 +3270,50 @@ block:
 	ADDQ            $0x00000012, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z2, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_0x2(SB), NOSPLIT, $0-144
+// func avx512DotQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ4_0x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
-	MOVQ         ahead+136(FP), R10
-	MOVQ         w_base+24(FP), BX
-	ADDQ         BX, R10
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         xAt_base+80(FP), R12
-	MOVQ         8(R12), R12
-	ADDQ         x_base+56(FP), R12
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPXOR           Y4, Y4, Y4
@@ -3448,9 +3467,22 @@ block:
 	ADDQ            $0x00000012, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z2, (AX)
-	VMOVUPS         Z3, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z2, (BX)
+	VMOVUPS         Z3, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -3551,27 +3583,32 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx512DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_1x1(SB), NOSPLIT, $0-144
+// func avx512DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ4_1x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
-	MOVQ         ahead+136(FP), R10
-	MOVQ         w_base+24(FP), BX
-	ADDQ         BX, R10
-	VPXORD       Z2, Z2, Z2
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z2, Z2, Z2
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z3
@@ -3673,36 +3710,50 @@ block:
 	ADDQ            $0x00000014, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z2, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_1x2(SB), NOSPLIT, $0-144
+// func avx512DotQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ4_1x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
-	MOVQ         ahead+136(FP), R10
-	MOVQ         w_base+24(FP), BX
-	ADDQ         BX, R10
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         xAt_base+80(FP), R12
-	MOVQ         8(R12), R12
-	ADDQ         x_base+56(FP), R12
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z4
@@ -3835,9 +3886,22 @@ block:
 	ADDQ            $0x00000014, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z2, (AX)
-	VMOVUPS         Z3, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z2, (BX)
+	VMOVUPS         Z3, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -4044,9 +4108,9 @@ DATA spread23<>+48(SB)/8, $0x0202020202020202
 DATA spread23<>+56(SB)/8, $0x0303030303030303
 GLOBL spread23<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ5_0x1(SB), NOSPLIT, $0-144
+// func avx512DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ5_0x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -4056,19 +4120,24 @@ TEXT ·avx512DotQ5_0x1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word10101010<>+0(SB), Z3
 	VBROADCASTI32X4 spread01<>+0(SB), Z4
 	VBROADCASTI32X4 spread23<>+0(SB), Z5
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z6, Z6, Z6
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z6, Z6, Z6
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPXOR           Y7, Y7, Y7
@@ -4232,14 +4301,23 @@ block:
 	ADDQ            $0x00000016, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z6, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z6, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ5_0x2(SB), NOSPLIT, $0-144
+// func avx512DotQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ5_0x2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -4249,23 +4327,28 @@ TEXT ·avx512DotQ5_0x2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word10101010<>+0(SB), Z3
 	VBROADCASTI32X4 spread01<>+0(SB), Z4
 	VBROADCASTI32X4 spread23<>+0(SB), Z5
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z6, Z6, Z6
-	VPXORD          Z7, Z7, Z7
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPXOR           Y8, Y8, Y8
@@ -4460,9 +4543,22 @@ block:
 	ADDQ            $0x00000016, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z6, (AX)
-	VMOVUPS         Z7, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z6, (BX)
+	VMOVUPS         Z7, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -4615,9 +4711,9 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx512DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ5_1x1(SB), NOSPLIT, $0-144
+// func avx512DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ5_1x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -4627,19 +4723,24 @@ TEXT ·avx512DotQ5_1x1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word10101010<>+0(SB), Z3
 	VBROADCASTI32X4 spread01<>+0(SB), Z4
 	VBROADCASTI32X4 spread23<>+0(SB), Z5
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z6, Z6, Z6
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z6, Z6, Z6
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z7
@@ -4782,14 +4883,23 @@ block:
 	ADDQ            $0x00000018, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z6, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z6, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ5_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ5_1x2(SB), NOSPLIT, $0-144
+// func avx512DotQ5_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ5_1x2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -4799,23 +4909,28 @@ TEXT ·avx512DotQ5_1x2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word10101010<>+0(SB), Z3
 	VBROADCASTI32X4 spread01<>+0(SB), Z4
 	VBROADCASTI32X4 spread23<>+0(SB), Z5
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z6, Z6, Z6
-	VPXORD          Z7, Z7, Z7
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z8
@@ -4989,9 +5104,22 @@ block:
 	ADDQ            $0x00000018, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z6, (AX)
-	VMOVUPS         Z7, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z6, (BX)
+	VMOVUPS         Z7, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -5136,27 +5264,32 @@ block:
 DATA word80808080<>+0(SB)/4, $0x80808080
 GLOBL word80808080<>(SB), RODATA|NOPTR, $4
 
-// func avx512DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ8_0x1(SB), NOSPLIT, $0-144
+// func avx512DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ8_0x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
 	VPBROADCASTD word80808080<>+0(SB), Z1
-	MOVQ         ahead+136(FP), R10
-	MOVQ         w_base+24(FP), BX
-	ADDQ         BX, R10
-	VPXORD       Z2, Z2, Z2
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z2, Z2, Z2
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPXOR           Y3, Y3, Y3
@@ -5317,8 +5450,17 @@ block:
 	ADDQ            $0x00000022, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z2, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -8715,28 +8857,33 @@ DATA iq4Levels<>+48(SB)/8, $0x766a5d4f3f2d1801
 DATA iq4Levels<>+56(SB)/8, $0xf1d9c5b5a6998d81
 GLOBL iq4Levels<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotIQ4_NLx1(SB), NOSPLIT, $0-144
+// func avx512DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotIQ4_NLx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z1
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z2
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z3, Z3, Z3
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z3, Z3, Z3
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPXOR           Y4, Y4, Y4
@@ -8867,37 +9014,51 @@ block:
 	ADDQ            $0x00000012, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z3, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z3, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotIQ4_NLx2(SB), NOSPLIT, $0-144
+// func avx512DotIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotIQ4_NLx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z1
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z2
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z3, Z3, Z3
-	VPXORD          Z4, Z4, Z4
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPXOR           Y5, Y5, Y5
@@ -9059,9 +9220,22 @@ block:
 	ADDQ            $0x00000012, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z3, (AX)
-	VMOVUPS         Z4, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z3, (BX)
+	VMOVUPS         Z4, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -18662,9 +18836,9 @@ GLOBL mxfp4Levels<>(SB), RODATA|NOPTR, $64
 DATA word00200000<>+0(SB)/4, $0x00200000
 GLOBL word00200000<>(SB), RODATA|NOPTR, $4
 
-// func avx512DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotMXFP4x1(SB), NOSPLIT, $0-144
+// func avx512DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotMXFP4x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -18674,19 +18848,24 @@ TEXT ·avx512DotMXFP4x1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word000000ff<>+0(SB), Z3
 	VPBROADCASTD    word00000001<>+0(SB), Z4
 	VPBROADCASTD    word00200000<>+0(SB), Z5
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z6, Z6, Z6
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z6, Z6, Z6
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z7
@@ -18797,14 +18976,23 @@ block:
 	ADDQ            $0x00000011, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z6, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z6, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotMXFP4x2(SB), NOSPLIT, $0-144
+// func avx512DotMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotMXFP4x2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -18814,23 +19002,28 @@ TEXT ·avx512DotMXFP4x2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word000000ff<>+0(SB), Z3
 	VPBROADCASTD    word00000001<>+0(SB), Z4
 	VPBROADCASTD    word00200000<>+0(SB), Z5
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z6, Z6, Z6
-	VPXORD          Z7, Z7, Z7
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z8
@@ -18972,9 +19165,22 @@ block:
 	ADDQ            $0x00000011, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z6, (AX)
-	VMOVUPS         Z7, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z6, (BX)
+	VMOVUPS         Z7, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -19123,9 +19329,9 @@ GLOBL word3b800000<>(SB), RODATA|NOPTR, $4
 DATA wordbc000000<>+0(SB)/4, $0xbc000000
 GLOBL wordbc000000<>(SB), RODATA|NOPTR, $4
 
-// func avx512DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-144
+// func avx512DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -19136,19 +19342,24 @@ TEXT ·avx512DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word07e00000<>+0(SB), Z4
 	VPBROADCASTD    word3b800000<>+0(SB), Z5
 	VPBROADCASTD    wordbc000000<>+0(SB), Z6
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z7, Z7, Z7
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z7, Z7, Z7
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    14(SI), Z8
@@ -19291,14 +19502,23 @@ block:
 	ADDQ            $0x00000012, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z7, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z7, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-144
+// func avx512DotQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -19309,23 +19529,28 @@ TEXT ·avx512DotQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word07e00000<>+0(SB), Z4
 	VPBROADCASTD    word3b800000<>+0(SB), Z5
 	VPBROADCASTD    wordbc000000<>+0(SB), Z6
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z7, Z7, Z7
-	VPXORD          Z8, Z8, Z8
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    14(SI), Z9
@@ -19519,9 +19744,22 @@ block:
 	ADDQ            $0x00000012, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z7, (AX)
-	VMOVUPS         Z8, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z7, (BX)
+	VMOVUPS         Z8, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -19638,9 +19876,9 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx512DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-144
+// func avx512DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -19651,19 +19889,24 @@ TEXT ·avx512DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word07e00000<>+0(SB), Z4
 	VPBROADCASTD    word3b800000<>+0(SB), Z5
 	VPBROADCASTD    wordbc000000<>+0(SB), Z6
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z7, Z7, Z7
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z7, Z7, Z7
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    13(SI), Z8
@@ -19776,14 +20019,23 @@ block:
 	ADDQ            $0x00000011, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z7, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z7, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ4_0_ROCMFP4_FASTx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_0_ROCMFP4_FASTx2(SB), NOSPLIT, $0-144
+// func avx512DotQ4_0_ROCMFP4_FASTx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ4_0_ROCMFP4_FASTx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -19794,23 +20046,28 @@ TEXT ·avx512DotQ4_0_ROCMFP4_FASTx2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word07e00000<>+0(SB), Z4
 	VPBROADCASTD    word3b800000<>+0(SB), Z5
 	VPBROADCASTD    wordbc000000<>+0(SB), Z6
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z7, Z7, Z7
-	VPXORD          Z8, Z8, Z8
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    13(SI), Z9
@@ -19954,9 +20211,22 @@ block:
 	ADDQ            $0x00000011, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z7, (AX)
-	VMOVUPS         Z8, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z7, (BX)
+	VMOVUPS         Z8, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -20229,9 +20499,9 @@ GLOBL word00030000<>(SB), RODATA|NOPTR, $4
 DATA word03000000<>+0(SB)/4, $0x03000000
 GLOBL word03000000<>(SB), RODATA|NOPTR, $4
 
-// func avx512DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-144
+// func avx512DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -20252,19 +20522,24 @@ TEXT ·avx512DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word00000300<>+0(SB), Z8
 	VPBROADCASTD    word00030000<>+0(SB), Z9
 	VPBROADCASTD    word03000000<>+0(SB), Z10
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z11, Z11, Z11
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    6(SI), Z12
@@ -20501,14 +20776,23 @@ block:
 	ADDQ            $0x0000000a, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z11, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z11, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-144
+// func avx512DotQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -20529,23 +20813,28 @@ TEXT ·avx512DotQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word00000300<>+0(SB), Z8
 	VPBROADCASTD    word00030000<>+0(SB), Z9
 	VPBROADCASTD    word03000000<>+0(SB), Z10
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z11, Z11, Z11
-	VPXORD          Z12, Z12, Z12
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    6(SI), Z13
@@ -20833,9 +21122,22 @@ block:
 	ADDQ            $0x0000000a, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z11, (AX)
-	VMOVUPS         Z12, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z11, (BX)
+	VMOVUPS         Z12, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -21123,9 +21425,9 @@ DATA shiftFP3<>+48(SB)/8, $0x0000000400000000
 DATA shiftFP3<>+56(SB)/8, $0x0000000400000000
 GLOBL shiftFP3<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-144
+// func avx512DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -21147,19 +21449,24 @@ TEXT ·avx512DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word00070000<>+0(SB), Z9
 	VPBROADCASTD    word07000000<>+0(SB), Z10
 	VBROADCASTI32X4 shiftFP3<>+0(SB), Z11
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z12, Z12, Z12
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z12, Z12, Z12
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    10(SI), Z13
@@ -21401,14 +21708,23 @@ block:
 	ADDQ            $0x0000000e, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z12, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z12, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-144
+// func avx512DotQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -21430,23 +21746,28 @@ TEXT ·avx512DotQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word00070000<>+0(SB), Z9
 	VPBROADCASTD    word07000000<>+0(SB), Z10
 	VBROADCASTI32X4 shiftFP3<>+0(SB), Z11
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z12, Z12, Z12
-	VPXORD          Z13, Z13, Z13
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    10(SI), Z14
@@ -21739,9 +22060,22 @@ block:
 	ADDQ            $0x0000000e, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z12, (AX)
-	VMOVUPS         Z13, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z12, (BX)
+	VMOVUPS         Z13, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -22080,9 +22414,9 @@ GLOBL word1f1f1f1f<>(SB), RODATA|NOPTR, $4
 DATA word40404040<>+0(SB)/4, $0x40404040
 GLOBL word40404040<>(SB), RODATA|NOPTR, $4
 
-// func avx512DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-144
+// func avx512DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -22100,19 +22434,24 @@ TEXT ·avx512DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word20202020<>+0(SB), Z11
 	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z12
 	VPBROADCASTD    word40404040<>+0(SB), Z13
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z14, Z14, Z14
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z14, Z14, Z14
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    22(SI), Z15
@@ -22413,14 +22752,23 @@ block:
 	ADDQ            $0x0000001a, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z14, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z14, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-144
+// func avx512DotQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
@@ -22438,23 +22786,28 @@ TEXT ·avx512DotQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word20202020<>+0(SB), Z11
 	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z12
 	VPBROADCASTD    word40404040<>+0(SB), Z13
-	MOVQ            ahead+136(FP), R10
-	MOVQ            w_base+24(FP), BX
-	ADDQ            BX, R10
-	VPXORD          Z14, Z14, Z14
-	VPXORD          Z15, Z15, Z15
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    22(SI), Z16
@@ -22806,9 +23159,22 @@ block:
 	ADDQ            $0x0000001a, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z14, (AX)
-	VMOVUPS         Z15, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z14, (BX)
+	VMOVUPS         Z15, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -22936,9 +23302,9 @@ block:
 	VZEROUPPER
 	RET
 
-// func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-144
+// func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
@@ -22948,19 +23314,24 @@ TEXT ·avx512DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD word07e00000<>+0(SB), Z3
 	VPBROADCASTD word3b800000<>+0(SB), Z4
 	VPBROADCASTD wordbc000000<>+0(SB), Z5
-	MOVQ         ahead+136(FP), R10
-	MOVQ         w_base+24(FP), BX
-	ADDQ         BX, R10
-	VPXORD       Z6, Z6, Z6
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    w_base+24(FP), R10
+	VPXORD  Z6, Z6, Z6
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    29(SI), Z7
@@ -23103,19 +23474,27 @@ block:
 	ADDQ            $0x00000021, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z6, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z6, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ4_0x1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ4_0x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -23126,18 +23505,25 @@ TEXT ·avx512DotQuadsQ4_0x1(SB), NOSPLIT, $0-144
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
 	VMOVDQU32    codes18_2_0<>+0(SB), Z4
 	VMOVDQU32    halves18_0<>+0(SB), Z5
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z6
@@ -23708,8 +24094,17 @@ block:
 	ADDQ            $0x00000090, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -24185,15 +24580,13 @@ DATA quarter3<>+62(SB)/1, $0x00
 DATA quarter3<>+63(SB)/1, $0x00
 GLOBL quarter3<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ4_0x2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ4_0x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -24204,21 +24597,29 @@ TEXT ·avx512DotQuadsQ4_0x2(SB), NOSPLIT, $0-144
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
 	VMOVDQU32    codes18_2_0<>+0(SB), Z5
 	VMOVDQU32    halves18_0<>+0(SB), Z6
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         8(R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    8(R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z7
@@ -25030,20 +25431,32 @@ block:
 	ADDQ            $0x00000090, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -25055,18 +25468,25 @@ TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-144
 	VMOVDQU32    codes20_4_0<>+0(SB), Z4
 	VMOVDQU32    halves20_0<>+0(SB), Z5
 	VMOVDQU32    halves20_2<>+0(SB), Z6
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z7
@@ -25741,8 +26161,17 @@ block:
 	ADDQ            $0x000000a0, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -25944,15 +26373,13 @@ DATA halves20_2<>+62(SB)/1, $0x0e
 DATA halves20_2<>+63(SB)/1, $0x0f
 GLOBL halves20_2<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -25964,21 +26391,29 @@ TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-144
 	VMOVDQU32    codes20_4_0<>+0(SB), Z5
 	VMOVDQU32    halves20_0<>+0(SB), Z6
 	VMOVDQU32    halves20_2<>+0(SB), Z7
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         8(R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    8(R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z8
@@ -26902,20 +27337,32 @@ block:
 	ADDQ            $0x000000a0, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// func avx512DotQuadsQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
-TEXT ·avx512DotQuadsQ5_0x1(SB), NOSPLIT, $0-144
+TEXT ·avx512DotQuadsQ5_0x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
 	MOVL            $0x000000f0, DX
 	KMOVW           DX, K1
 	MOVL            $0x00000f00, DX
@@ -26928,26 +27375,33 @@ TEXT ·avx512DotQuadsQ5_0x1(SB), NOSPLIT, $0-144
 	VMOVDQU32       codes22_6_0<>+0(SB), Z5
 	VMOVDQU32       codes22_6_1<>+0(SB), Z6
 	VMOVDQU32       halves22_0<>+0(SB), Z7
-	MOVQ            w_base+24(FP), BX
-	MOVQ            $0x00000003, SI
-	MOVQ            blocks+128(FP), DX
-	CMPQ            DX, SI
-	CMOVQLT         DX, SI
-	IMUL3Q          $0x000000b0, SI, SI
-	LEAQ            (BX)(SI*1), R9
-	LEAQ            (R9)(AX*4), R10
-	LEAQ            (R10)(AX*4), R11
-	LEAQ            (R11)(AX*4), R12
-	CMPQ            DX, $0x03
-	JGE             long
-	MOVQ            blocks+128(FP), DX
-	IMUL3Q          $0x000000b0, DX, DX
-	NEGQ            DX
-	ADDQ            ahead+136(FP), DX
-	ADDQ            DX, R9
-	ADDQ            DX, R10
-	ADDQ            DX, R11
-	ADDQ            DX, R12
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    $0x00000003, SI
+	MOVQ    blocks+152(FP), DX
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	IMUL3Q  $0x000000b0, SI, SI
+	LEAQ    (BX)(SI*1), R9
+	LEAQ    (R9)(AX*4), R10
+	LEAQ    (R10)(AX*4), R11
+	LEAQ    (R11)(AX*4), R12
+	CMPQ    DX, $0x03
+	JGE     long
+	MOVQ    AX, DX
+	SHLQ    $0x04, DX
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, DX
+	MOVQ    blocks+152(FP), BX
+	IMUL3Q  $0x000000b0, BX, BX
+	SUBQ    BX, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R10
+	ADDQ    DX, R11
+	ADDQ    DX, R12
 
 long:
 	MOVQ xAt_base+80(FP), R13
@@ -26958,19 +27412,23 @@ long:
 	LEAQ (BX)(AX*4), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ blocks+128(FP), DX
+	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ   DX, $0x03
-	JNE    within
-	MOVQ   blocks+128(FP), R14
-	IMUL3Q $0x000000b0, R14, R14
-	NEGQ   R14
-	ADDQ   ahead+136(FP), R14
-	ADDQ   R14, R9
-	ADDQ   R14, R10
-	ADDQ   R14, R11
-	ADDQ   R14, R12
+	CMPQ    DX, $0x03
+	JNE     within
+	MOVQ    AX, R14
+	SHLQ    $0x04, R14
+	MOVQ    ahead+168(FP), R15
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ R15, R14
+	MOVQ    blocks+152(FP), R15
+	IMUL3Q  $0x000000b0, R15, R15
+	SUBQ    R15, R14
+	ADDQ    R14, R9
+	ADDQ    R14, R10
+	ADDQ    R14, R11
+	ADDQ    R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z8
@@ -27812,8 +28270,17 @@ within:
 	ADDQ            $0x000000b0, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -28025,15 +28492,13 @@ DATA halves22_0<>+62(SB)/1, $0x4a
 DATA halves22_0<>+63(SB)/1, $0x4b
 GLOBL halves22_0<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// func avx512DotQuadsQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
-TEXT ·avx512DotQuadsQ5_0x2(SB), NOSPLIT, $0-144
+TEXT ·avx512DotQuadsQ5_0x2(SB), NOSPLIT, $8-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
-	VPXORD          Z2, Z2, Z2
 	MOVL            $0x000000f0, DX
 	KMOVW           DX, K1
 	MOVL            $0x00000f00, DX
@@ -28046,26 +28511,34 @@ TEXT ·avx512DotQuadsQ5_0x2(SB), NOSPLIT, $0-144
 	VMOVDQU32       codes22_6_0<>+0(SB), Z6
 	VMOVDQU32       codes22_6_1<>+0(SB), Z7
 	VMOVDQU32       halves22_0<>+0(SB), Z8
-	MOVQ            w_base+24(FP), BX
-	MOVQ            $0x00000003, SI
-	MOVQ            blocks+128(FP), DX
-	CMPQ            DX, SI
-	CMOVQLT         DX, SI
-	IMUL3Q          $0x000000b0, SI, SI
-	LEAQ            (BX)(SI*1), R9
-	LEAQ            (R9)(AX*4), R10
-	LEAQ            (R10)(AX*4), R11
-	LEAQ            (R11)(AX*4), R12
-	CMPQ            DX, $0x03
-	JGE             long
-	MOVQ            blocks+128(FP), DX
-	IMUL3Q          $0x000000b0, DX, DX
-	NEGQ            DX
-	ADDQ            ahead+136(FP), DX
-	ADDQ            DX, R9
-	ADDQ            DX, R10
-	ADDQ            DX, R11
-	ADDQ            DX, R12
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    $0x00000003, SI
+	MOVQ    blocks+152(FP), DX
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	IMUL3Q  $0x000000b0, SI, SI
+	LEAQ    (BX)(SI*1), R9
+	LEAQ    (R9)(AX*4), R10
+	LEAQ    (R10)(AX*4), R11
+	LEAQ    (R11)(AX*4), R12
+	CMPQ    DX, $0x03
+	JGE     long
+	MOVQ    AX, DX
+	SHLQ    $0x04, DX
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, DX
+	MOVQ    blocks+152(FP), BX
+	IMUL3Q  $0x000000b0, BX, BX
+	SUBQ    BX, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R10
+	ADDQ    DX, R11
+	ADDQ    DX, R12
 
 long:
 	MOVQ xAt_base+80(FP), R13
@@ -28079,19 +28552,23 @@ long:
 	LEAQ (BX)(AX*4), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ blocks+128(FP), DX
+	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ   DX, $0x03
-	JNE    within
-	MOVQ   blocks+128(FP), R15
-	IMUL3Q $0x000000b0, R15, R15
-	NEGQ   R15
-	ADDQ   ahead+136(FP), R15
-	ADDQ   R15, R9
-	ADDQ   R15, R10
-	ADDQ   R15, R11
-	ADDQ   R15, R12
+	CMPQ    DX, $0x03
+	JNE     within
+	MOVQ    AX, R15
+	SHLQ    $0x04, R15
+	MOVQ    ahead+168(FP), BP
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BP, R15
+	MOVQ    blocks+152(FP), BP
+	IMUL3Q  $0x000000b0, BP, BP
+	SUBQ    BP, R15
+	ADDQ    R15, R9
+	ADDQ    R15, R10
+	ADDQ    R15, R11
+	ADDQ    R15, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z9
@@ -29174,20 +29651,32 @@ within:
 	ADDQ            $0x000000b0, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// func avx512DotQuadsQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
-TEXT ·avx512DotQuadsQ5_1x1(SB), NOSPLIT, $0-144
+TEXT ·avx512DotQuadsQ5_1x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
 	MOVL            $0x000000f0, DX
 	KMOVW           DX, K1
 	MOVL            $0x00000f00, DX
@@ -29201,26 +29690,33 @@ TEXT ·avx512DotQuadsQ5_1x1(SB), NOSPLIT, $0-144
 	VMOVDQU32       codes24_8_1<>+0(SB), Z6
 	VMOVDQU32       halves24_0<>+0(SB), Z7
 	VMOVDQU32       halves24_2<>+0(SB), Z8
-	MOVQ            w_base+24(FP), BX
-	MOVQ            $0x00000003, SI
-	MOVQ            blocks+128(FP), DX
-	CMPQ            DX, SI
-	CMOVQLT         DX, SI
-	IMUL3Q          $0x000000c0, SI, SI
-	LEAQ            (BX)(SI*1), R9
-	LEAQ            (R9)(AX*4), R10
-	LEAQ            (R10)(AX*4), R11
-	LEAQ            (R11)(AX*4), R12
-	CMPQ            DX, $0x03
-	JGE             long
-	MOVQ            blocks+128(FP), DX
-	IMUL3Q          $0x000000c0, DX, DX
-	NEGQ            DX
-	ADDQ            ahead+136(FP), DX
-	ADDQ            DX, R9
-	ADDQ            DX, R10
-	ADDQ            DX, R11
-	ADDQ            DX, R12
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    $0x00000003, SI
+	MOVQ    blocks+152(FP), DX
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	IMUL3Q  $0x000000c0, SI, SI
+	LEAQ    (BX)(SI*1), R9
+	LEAQ    (R9)(AX*4), R10
+	LEAQ    (R10)(AX*4), R11
+	LEAQ    (R11)(AX*4), R12
+	CMPQ    DX, $0x03
+	JGE     long
+	MOVQ    AX, DX
+	SHLQ    $0x04, DX
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, DX
+	MOVQ    blocks+152(FP), BX
+	IMUL3Q  $0x000000c0, BX, BX
+	SUBQ    BX, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R10
+	ADDQ    DX, R11
+	ADDQ    DX, R12
 
 long:
 	MOVQ xAt_base+80(FP), R13
@@ -29231,19 +29727,23 @@ long:
 	LEAQ (BX)(AX*4), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ blocks+128(FP), DX
+	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ   DX, $0x03
-	JNE    within
-	MOVQ   blocks+128(FP), R14
-	IMUL3Q $0x000000c0, R14, R14
-	NEGQ   R14
-	ADDQ   ahead+136(FP), R14
-	ADDQ   R14, R9
-	ADDQ   R14, R10
-	ADDQ   R14, R11
-	ADDQ   R14, R12
+	CMPQ    DX, $0x03
+	JNE     within
+	MOVQ    AX, R14
+	SHLQ    $0x04, R14
+	MOVQ    ahead+168(FP), R15
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ R15, R14
+	MOVQ    blocks+152(FP), R15
+	IMUL3Q  $0x000000c0, R15, R15
+	SUBQ    R15, R14
+	ADDQ    R14, R9
+	ADDQ    R14, R10
+	ADDQ    R14, R11
+	ADDQ    R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z9
@@ -30249,8 +30749,17 @@ within:
 	ADDQ            $0x000000c0, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -30518,14 +31027,13 @@ DATA halves24_2<>+62(SB)/1, $0x4a
 DATA halves24_2<>+63(SB)/1, $0x4b
 GLOBL halves24_2<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// func avx512DotQuadsQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
-TEXT ·avx512DotQuadsQ8_0x1(SB), NOSPLIT, $0-144
+TEXT ·avx512DotQuadsQ8_0x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -30536,26 +31044,33 @@ TEXT ·avx512DotQuadsQ8_0x1(SB), NOSPLIT, $0-144
 	VMOVDQU32    codes34_2_0<>+0(SB), Z3
 	VMOVDQU32    codes34_2_1<>+0(SB), Z4
 	VMOVDQU32    halves34_0<>+0(SB), Z5
-	MOVQ         w_base+24(FP), BX
-	MOVQ         $0x00000002, SI
-	MOVQ         blocks+128(FP), DX
-	CMPQ         DX, SI
-	CMOVQLT      DX, SI
-	IMUL3Q       $0x00000110, SI, SI
-	LEAQ         (BX)(SI*1), R9
-	LEAQ         (R9)(AX*4), R10
-	LEAQ         (R10)(AX*4), R11
-	LEAQ         (R11)(AX*4), R12
-	CMPQ         DX, $0x02
-	JGE          long
-	MOVQ         blocks+128(FP), DX
-	IMUL3Q       $0x00000110, DX, DX
-	NEGQ         DX
-	ADDQ         ahead+136(FP), DX
-	ADDQ         DX, R9
-	ADDQ         DX, R10
-	ADDQ         DX, R11
-	ADDQ         DX, R12
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    $0x00000002, SI
+	MOVQ    blocks+152(FP), DX
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	IMUL3Q  $0x00000110, SI, SI
+	LEAQ    (BX)(SI*1), R9
+	LEAQ    (R9)(AX*4), R10
+	LEAQ    (R10)(AX*4), R11
+	LEAQ    (R11)(AX*4), R12
+	CMPQ    DX, $0x02
+	JGE     long
+	MOVQ    AX, DX
+	SHLQ    $0x04, DX
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, DX
+	MOVQ    blocks+152(FP), BX
+	IMUL3Q  $0x00000110, BX, BX
+	SUBQ    BX, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R10
+	ADDQ    DX, R11
+	ADDQ    DX, R12
 
 long:
 	MOVQ xAt_base+80(FP), R13
@@ -30566,19 +31081,23 @@ long:
 	LEAQ (BX)(AX*4), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ blocks+128(FP), DX
+	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ   DX, $0x02
-	JNE    within
-	MOVQ   blocks+128(FP), R14
-	IMUL3Q $0x00000110, R14, R14
-	NEGQ   R14
-	ADDQ   ahead+136(FP), R14
-	ADDQ   R14, R9
-	ADDQ   R14, R10
-	ADDQ   R14, R11
-	ADDQ   R14, R12
+	CMPQ    DX, $0x02
+	JNE     within
+	MOVQ    AX, R14
+	SHLQ    $0x04, R14
+	MOVQ    ahead+168(FP), R15
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ R15, R14
+	MOVQ    blocks+152(FP), R15
+	IMUL3Q  $0x00000110, R15, R15
+	SUBQ    R15, R14
+	ADDQ    R14, R9
+	ADDQ    R14, R10
+	ADDQ    R14, R11
+	ADDQ    R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z6
@@ -31468,8 +31987,17 @@ within:
 	ADDQ            $0x00000110, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -31671,15 +32199,13 @@ DATA halves34_0<>+62(SB)/1, $0x66
 DATA halves34_0<>+63(SB)/1, $0x67
 GLOBL halves34_0<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ8_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// func avx512DotQuadsQ8_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
-TEXT ·avx512DotQuadsQ8_0x2(SB), NOSPLIT, $0-144
+TEXT ·avx512DotQuadsQ8_0x2(SB), NOSPLIT, $8-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -31690,26 +32216,34 @@ TEXT ·avx512DotQuadsQ8_0x2(SB), NOSPLIT, $0-144
 	VMOVDQU32    codes34_2_0<>+0(SB), Z4
 	VMOVDQU32    codes34_2_1<>+0(SB), Z5
 	VMOVDQU32    halves34_0<>+0(SB), Z6
-	MOVQ         w_base+24(FP), BX
-	MOVQ         $0x00000002, SI
-	MOVQ         blocks+128(FP), DX
-	CMPQ         DX, SI
-	CMOVQLT      DX, SI
-	IMUL3Q       $0x00000110, SI, SI
-	LEAQ         (BX)(SI*1), R9
-	LEAQ         (R9)(AX*4), R10
-	LEAQ         (R10)(AX*4), R11
-	LEAQ         (R11)(AX*4), R12
-	CMPQ         DX, $0x02
-	JGE          long
-	MOVQ         blocks+128(FP), DX
-	IMUL3Q       $0x00000110, DX, DX
-	NEGQ         DX
-	ADDQ         ahead+136(FP), DX
-	ADDQ         DX, R9
-	ADDQ         DX, R10
-	ADDQ         DX, R11
-	ADDQ         DX, R12
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    $0x00000002, SI
+	MOVQ    blocks+152(FP), DX
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	IMUL3Q  $0x00000110, SI, SI
+	LEAQ    (BX)(SI*1), R9
+	LEAQ    (R9)(AX*4), R10
+	LEAQ    (R10)(AX*4), R11
+	LEAQ    (R11)(AX*4), R12
+	CMPQ    DX, $0x02
+	JGE     long
+	MOVQ    AX, DX
+	SHLQ    $0x04, DX
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, DX
+	MOVQ    blocks+152(FP), BX
+	IMUL3Q  $0x00000110, BX, BX
+	SUBQ    BX, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R10
+	ADDQ    DX, R11
+	ADDQ    DX, R12
 
 long:
 	MOVQ xAt_base+80(FP), R13
@@ -31723,19 +32257,23 @@ long:
 	LEAQ (BX)(AX*4), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ blocks+128(FP), DX
+	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ   DX, $0x02
-	JNE    within
-	MOVQ   blocks+128(FP), R15
-	IMUL3Q $0x00000110, R15, R15
-	NEGQ   R15
-	ADDQ   ahead+136(FP), R15
-	ADDQ   R15, R9
-	ADDQ   R15, R10
-	ADDQ   R15, R11
-	ADDQ   R15, R12
+	CMPQ    DX, $0x02
+	JNE     within
+	MOVQ    AX, R15
+	SHLQ    $0x04, R15
+	MOVQ    ahead+168(FP), BP
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BP, R15
+	MOVQ    blocks+152(FP), BP
+	IMUL3Q  $0x00000110, BP, BP
+	SUBQ    BP, R15
+	ADDQ    R15, R9
+	ADDQ    R15, R10
+	ADDQ    R15, R11
+	ADDQ    R15, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z7
@@ -32978,38 +33516,57 @@ within:
 	ADDQ            $0x00000110, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ2_Kx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ2_Kx1(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
 	LEAQ   (AX)(AX*2), CX
 	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
 	MOVL   $0x000000f0, BX
 	KMOVW  BX, K1
 	MOVL   $0x00000f00, BX
 	KMOVW  BX, K2
 	MOVL   $0x0000f000, BX
 	KMOVW  BX, K3
-	MOVQ   w_base+24(FP), BX
-	MOVQ   ahead+136(FP), R10
-	ADDQ   BX, R10
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
@@ -33799,8 +34356,17 @@ block:
 	ADDQ            $0x00000054, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -33936,36 +34502,42 @@ DATA affine_040_051_140_151_260_271_360_371<>+62(SB)/1, $0x80
 DATA affine_040_051_140_151_260_271_360_371<>+63(SB)/1, $0x40
 GLOBL affine_040_051_140_151_260_271_360_371<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ2_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ2_Kx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ2_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ2_Kx2(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
 	LEAQ   (AX)(AX*2), CX
 	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
 	MOVL   $0x000000f0, BX
 	KMOVW  BX, K1
 	MOVL   $0x00000f00, BX
 	KMOVW  BX, K2
 	MOVL   $0x0000f000, BX
 	KMOVW  BX, K3
-	MOVQ   w_base+24(FP), BX
-	MOVQ   ahead+136(FP), R10
-	ADDQ   BX, R10
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   xAt_base+80(FP), R12
-	MOVQ   8(R12), R12
-	ADDQ   x_base+56(FP), R12
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z3
@@ -35172,38 +35744,57 @@ block:
 	ADDQ            $0x00000054, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z1, (BX)
+	VMOVUPS         Z2, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ3_Kx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ3_Kx1(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
 	LEAQ   (AX)(AX*2), CX
 	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
 	MOVL   $0x000000f0, BX
 	KMOVW  BX, K1
 	MOVL   $0x00000f00, BX
 	KMOVW  BX, K2
 	MOVL   $0x0000f000, BX
 	KMOVW  BX, K3
-	MOVQ   w_base+24(FP), BX
-	MOVQ   ahead+136(FP), R10
-	ADDQ   BX, R10
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word03030303<>+0(SB), Z2
@@ -36123,8 +36714,17 @@ block:
 	ADDQ            $0x0000006e, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -36392,36 +36992,42 @@ DATA affine_062_162_272_372<>+62(SB)/1, $0x00
 DATA affine_062_162_272_372<>+63(SB)/1, $0x00
 GLOBL affine_062_162_272_372<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ3_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ3_Kx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ3_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ3_Kx2(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
 	LEAQ   (AX)(AX*2), CX
 	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
 	MOVL   $0x000000f0, BX
 	KMOVW  BX, K1
 	MOVL   $0x00000f00, BX
 	KMOVW  BX, K2
 	MOVL   $0x0000f000, BX
 	KMOVW  BX, K3
-	MOVQ   w_base+24(FP), BX
-	MOVQ   ahead+136(FP), R10
-	ADDQ   BX, R10
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   xAt_base+80(FP), R12
-	MOVQ   8(R12), R12
-	ADDQ   x_base+56(FP), R12
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word03030303<>+0(SB), Z3
@@ -37742,20 +38348,32 @@ block:
 	ADDQ            $0x0000006e, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z1, (BX)
+	VMOVUPS         Z2, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ4_Kx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ4_Kx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, BX
 	KMOVW        BX, K1
 	MOVL         $0x00000f00, BX
@@ -37764,18 +38382,25 @@ TEXT ·avx512DotQuadsQ4_Kx1(SB), NOSPLIT, $0-144
 	KMOVW        BX, K3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
-	MOVQ         w_base+24(FP), BX
-	MOVQ         ahead+136(FP), R10
-	ADDQ         BX, R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z4
@@ -38348,20 +38973,27 @@ block:
 	ADDQ            $0x00000090, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ4_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ4_Kx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ4_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ4_Kx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, BX
 	KMOVW        BX, K1
 	MOVL         $0x00000f00, BX
@@ -38370,21 +39002,29 @@ TEXT ·avx512DotQuadsQ4_Kx2(SB), NOSPLIT, $0-144
 	KMOVW        BX, K3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z3
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
-	MOVQ         w_base+24(FP), BX
-	MOVQ         ahead+136(FP), R10
-	ADDQ         BX, R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         xAt_base+80(FP), R12
-	MOVQ         8(R12), R12
-	ADDQ         x_base+56(FP), R12
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z5
@@ -39206,20 +39846,32 @@ block:
 	ADDQ            $0x00000090, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z1, (BX)
+	VMOVUPS         Z2, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ5_Kx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ5_Kx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, BX
 	KMOVW        BX, K1
 	MOVL         $0x00000f00, BX
@@ -39228,18 +39880,25 @@ TEXT ·avx512DotQuadsQ5_Kx1(SB), NOSPLIT, $0-144
 	KMOVW        BX, K3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z2
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
-	MOVQ         w_base+24(FP), BX
-	MOVQ         ahead+136(FP), R10
-	ADDQ         BX, R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z4
@@ -39984,8 +40643,17 @@ block:
 	ADDQ            $0x000000b0, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -40253,15 +40921,13 @@ DATA affine_054_154_274_374<>+62(SB)/1, $0x00
 DATA affine_054_154_274_374<>+63(SB)/1, $0x00
 GLOBL affine_054_154_274_374<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ5_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ5_Kx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ5_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ5_Kx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, BX
 	KMOVW        BX, K1
 	MOVL         $0x00000f00, BX
@@ -40270,21 +40936,29 @@ TEXT ·avx512DotQuadsQ5_Kx2(SB), NOSPLIT, $0-144
 	KMOVW        BX, K3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z3
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
-	MOVQ         w_base+24(FP), BX
-	MOVQ         ahead+136(FP), R10
-	ADDQ         BX, R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         xAt_base+80(FP), R12
-	MOVQ         8(R12), R12
-	ADDQ         x_base+56(FP), R12
-	MOVQ         w_base+24(FP), BX
-	MOVQ         BX, SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	LEAQ         (R8)(AX*4), R9
-	MOVQ         blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z5
@@ -41278,38 +41952,57 @@ block:
 	ADDQ            $0x000000b0, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z1, (BX)
+	VMOVUPS         Z2, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ6_Kx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ6_Kx1(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
 	LEAQ   (AX)(AX*2), CX
 	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
 	MOVL   $0x000000f0, BX
 	KMOVW  BX, K1
 	MOVL   $0x00000f00, BX
 	KMOVW  BX, K2
 	MOVL   $0x0000f000, BX
 	KMOVW  BX, K3
-	MOVQ   w_base+24(FP), BX
-	MOVQ   ahead+136(FP), R10
-	ADDQ   BX, R10
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    206(SI), Z2
@@ -42225,8 +42918,17 @@ block:
 	ADDQ            $0x000000d2, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -42428,36 +43130,42 @@ DATA affine_044_055_144_155_264_275_364_375<>+62(SB)/1, $0x00
 DATA affine_044_055_144_155_264_275_364_375<>+63(SB)/1, $0x00
 GLOBL affine_044_055_144_155_264_275_364_375<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ6_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsQ6_Kx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ6_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsQ6_Kx2(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
 	LEAQ   (AX)(AX*2), CX
 	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
 	MOVL   $0x000000f0, BX
 	KMOVW  BX, K1
 	MOVL   $0x00000f00, BX
 	KMOVW  BX, K2
 	MOVL   $0x0000f000, BX
 	KMOVW  BX, K3
-	MOVQ   w_base+24(FP), BX
-	MOVQ   ahead+136(FP), R10
-	ADDQ   BX, R10
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   xAt_base+80(FP), R12
-	MOVQ   8(R12), R12
-	ADDQ   x_base+56(FP), R12
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    206(SI), Z3
@@ -43774,20 +44482,32 @@ block:
 	ADDQ            $0x000000d2, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z1, (BX)
+	VMOVUPS         Z2, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsIQ4_NLx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsIQ4_NLx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
 	MOVL            $0x000000f0, DX
 	KMOVW           DX, K1
 	MOVL            $0x00000f00, DX
@@ -43799,18 +44519,25 @@ TEXT ·avx512DotQuadsIQ4_NLx1(SB), NOSPLIT, $0-144
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
 	VMOVDQU32       codes18_2_0<>+0(SB), Z5
 	VMOVDQU32       halves18_0<>+0(SB), Z6
-	MOVQ            w_base+24(FP), DX
-	MOVQ            ahead+136(FP), R9
-	ADDQ            DX, R9
-	MOVQ            xAt_base+80(FP), R10
-	MOVQ            (R10), R10
-	ADDQ            x_base+56(FP), R10
-	MOVQ            w_base+24(FP), DX
-	MOVQ            DX, BX
-	LEAQ            (BX)(AX*4), SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	MOVQ            blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z7
@@ -44445,20 +45172,27 @@ block:
 	ADDQ            $0x00000090, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsIQ4_NLx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsIQ4_NLx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
-	VPXORD          Z2, Z2, Z2
 	MOVL            $0x000000f0, DX
 	KMOVW           DX, K1
 	MOVL            $0x00000f00, DX
@@ -44470,21 +45204,29 @@ TEXT ·avx512DotQuadsIQ4_NLx2(SB), NOSPLIT, $0-144
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z5
 	VMOVDQU32       codes18_2_0<>+0(SB), Z6
 	VMOVDQU32       halves18_0<>+0(SB), Z7
-	MOVQ            w_base+24(FP), DX
-	MOVQ            ahead+136(FP), R9
-	ADDQ            DX, R9
-	MOVQ            xAt_base+80(FP), R10
-	MOVQ            (R10), R10
-	ADDQ            x_base+56(FP), R10
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            8(R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), DX
-	MOVQ            DX, BX
-	LEAQ            (BX)(AX*4), SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	MOVQ            blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    8(R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z8
@@ -45360,20 +46102,32 @@ block:
 	ADDQ            $0x00000090, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsIQ4_XSx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsIQ4_XSx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
 	MOVL            $0x000000f0, BX
 	KMOVW           BX, K1
 	MOVL            $0x00000f00, BX
@@ -45383,18 +46137,25 @@ TEXT ·avx512DotQuadsIQ4_XSx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z4
-	MOVQ            w_base+24(FP), BX
-	MOVQ            ahead+136(FP), R10
-	ADDQ            BX, R10
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0000000f<>+0(SB), Z5
@@ -45939,20 +46700,27 @@ block:
 	ADDQ            $0x00000088, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsIQ4_XSx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsIQ4_XSx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
-	VPXORD          Z2, Z2, Z2
 	MOVL            $0x000000f0, BX
 	KMOVW           BX, K1
 	MOVL            $0x00000f00, BX
@@ -45962,21 +46730,29 @@ TEXT ·avx512DotQuadsIQ4_XSx2(SB), NOSPLIT, $0-144
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z3
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z5
-	MOVQ            w_base+24(FP), BX
-	MOVQ            ahead+136(FP), R10
-	ADDQ            BX, R10
-	MOVQ            xAt_base+80(FP), R11
-	MOVQ            (R11), R11
-	ADDQ            x_base+56(FP), R11
-	MOVQ            xAt_base+80(FP), R12
-	MOVQ            8(R12), R12
-	ADDQ            x_base+56(FP), R12
-	MOVQ            w_base+24(FP), BX
-	MOVQ            BX, SI
-	LEAQ            (SI)(AX*4), DI
-	LEAQ            (DI)(AX*4), R8
-	LEAQ            (R8)(AX*4), R9
-	MOVQ            blocks+128(FP), BX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), SI
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ SI, R10
+	ADDQ    BX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    xAt_base+80(FP), R12
+	MOVQ    8(R12), R12
+	ADDQ    x_base+56(FP), R12
+	MOVQ    w_base+24(FP), BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	LEAQ    (R8)(AX*4), R9
+	MOVQ    blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0000000f<>+0(SB), Z6
@@ -46762,20 +47538,32 @@ block:
 	ADDQ            $0x00000088, R9
 	DECQ            BX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	MOVQ            dstAt_base+128(FP), SI
+	MOVQ            8(SI), SI
+	SHLQ            $0x02, SI
+	ADDQ            dst_base+104(FP), SI
+	VMOVUPS         Z1, (BX)
+	VMOVUPS         Z2, (SI)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsIQ3_Sx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsIQ3_Sx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -46787,18 +47575,25 @@ TEXT ·avx512DotQuadsIQ3_Sx1(SB), NOSPLIT, $0-144
 	VMOVDQU32    levelsiq3sPlanes<>+0(SB), Z2
 	VMOVDQU32    scalesiq3sPlanes<>+0(SB), Z3
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z5
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R10
-	ADDQ         DX, R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         (R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    DX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VPXOR           Y6, Y6, Y6
@@ -47996,8 +48791,17 @@ block:
 	ADDQ            $0x0000006e, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -48335,14 +49139,13 @@ DATA byte3OfRow<>+48(SB)/8, $0x0707030307070303
 DATA byte3OfRow<>+56(SB)/8, $0x0f0f0b0b0f0f0b0b
 GLOBL byte3OfRow<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsIQ2_XXSx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsIQ2_XXSx1(SB), NOSPLIT, $0-176
 	MOVQ      tile_base+0(FP), AX
 	MOVQ      stride+48(FP), AX
 	LEAQ      (AX)(AX*2), CX
 	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
 	MOVL      $0x000000f0, DX
 	KMOVW     DX, K1
 	MOVL      $0x00000f00, DX
@@ -48355,18 +49158,25 @@ TEXT ·avx512DotQuadsIQ2_XXSx1(SB), NOSPLIT, $0-144
 	VMOVDQU32 scalesiq2xxsPlanes<>+0(SB), Z3
 	VMOVDQU32 multishift3830181028200800<>+0(SB), Z5
 	VMOVDQU32 multishift352e150e27200700<>+0(SB), Z6
-	MOVQ      w_base+24(FP), DX
-	MOVQ      ahead+136(FP), R10
-	ADDQ      DX, R10
-	MOVQ      xAt_base+80(FP), R11
-	MOVQ      (R11), R11
-	ADDQ      x_base+56(FP), R11
-	MOVQ      w_base+24(FP), DX
-	MOVQ      DX, BX
-	LEAQ      (BX)(AX*4), SI
-	LEAQ      (SI)(AX*4), DI
-	LEAQ      (DI)(AX*4), R8
-	MOVQ      blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    DX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VPXOR           Y7, Y7, Y7
@@ -49082,8 +49892,17 @@ block:
 	ADDQ            $0x00000042, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -49249,14 +50068,13 @@ DATA parity0<>+48(SB)/8, $0x010204081020407f
 DATA parity0<>+56(SB)/8, $0x010204081020407f
 GLOBL parity0<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsIQ2_XSx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsIQ2_XSx1(SB), NOSPLIT, $0-176
 	MOVQ      tile_base+0(FP), AX
 	MOVQ      stride+48(FP), AX
 	LEAQ      (AX)(AX*2), CX
 	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
 	MOVL      $0x000000f0, DX
 	KMOVW     DX, K1
 	MOVL      $0x00000f00, DX
@@ -49268,18 +50086,25 @@ TEXT ·avx512DotQuadsIQ2_XSx1(SB), NOSPLIT, $0-144
 	VMOVDQU32 levelsiq2xsPlanes<>+0(SB), Z2
 	VMOVDQU32 scalesiq2xsPlanes<>+0(SB), Z3
 	VMOVDQU32 ones<>+0(SB), Z5
-	MOVQ      w_base+24(FP), DX
-	MOVQ      ahead+136(FP), R10
-	ADDQ      DX, R10
-	MOVQ      xAt_base+80(FP), R11
-	MOVQ      (R11), R11
-	ADDQ      x_base+56(FP), R11
-	MOVQ      w_base+24(FP), DX
-	MOVQ      DX, BX
-	LEAQ      (BX)(AX*4), SI
-	LEAQ      (SI)(AX*4), DI
-	LEAQ      (DI)(AX*4), R8
-	MOVQ      blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    DX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VPXOR           Y6, Y6, Y6
@@ -50291,8 +51116,17 @@ block:
 	ADDQ            $0x0000004a, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -50448,14 +51282,13 @@ DATA parity1<>+48(SB)/8, $0x02040810204080fe
 DATA parity1<>+56(SB)/8, $0x02040810204080fe
 GLOBL parity1<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
-TEXT ·avx512DotQuadsIQ2_Sx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·avx512DotQuadsIQ2_Sx1(SB), NOSPLIT, $0-176
 	MOVQ      tile_base+0(FP), AX
 	MOVQ      stride+48(FP), AX
 	LEAQ      (AX)(AX*2), CX
 	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
 	MOVL      $0x000000f0, DX
 	KMOVW     DX, K1
 	MOVL      $0x00000f00, DX
@@ -50466,18 +51299,25 @@ TEXT ·avx512DotQuadsIQ2_Sx1(SB), NOSPLIT, $0-144
 	VMOVDQU32 bits<>+0(SB), Z4
 	VMOVDQU32 levelsiq2sPlanes<>+0(SB), Z2
 	VMOVDQU32 scalesiq2sPlanes<>+0(SB), Z3
-	MOVQ      w_base+24(FP), DX
-	MOVQ      ahead+136(FP), R10
-	ADDQ      DX, R10
-	MOVQ      xAt_base+80(FP), R11
-	MOVQ      (R11), R11
-	ADDQ      x_base+56(FP), R11
-	MOVQ      w_base+24(FP), DX
-	MOVQ      DX, BX
-	LEAQ      (BX)(AX*4), SI
-	LEAQ      (SI)(AX*4), DI
-	LEAQ      (DI)(AX*4), R8
-	MOVQ      blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R10
+	SHLQ    $0x04, R10
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R10
+	ADDQ    DX, R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    (R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VPXOR           Y5, Y5, Y5
@@ -51651,8 +52491,17 @@ block:
 	ADDQ            $0x00000052, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -51788,14 +52637,13 @@ DATA scalesiq2sPlanes<>+62(SB)/1, $0x78
 DATA scalesiq2sPlanes<>+63(SB)/1, $0x40
 GLOBL scalesiq2sPlanes<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// func avx512DotQuadsMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
-TEXT ·avx512DotQuadsMXFP4x1(SB), NOSPLIT, $0-144
+TEXT ·avx512DotQuadsMXFP4x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
 	MOVL            $0x000000f0, DX
 	KMOVW           DX, K1
 	MOVL            $0x00000f00, DX
@@ -51810,26 +52658,33 @@ TEXT ·avx512DotQuadsMXFP4x1(SB), NOSPLIT, $0-144
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z7
 	VMOVDQU32       codes17_1_0<>+0(SB), Z8
 	VMOVDQU32       halves17_0<>+0(SB), Z9
-	MOVQ            w_base+24(FP), BX
-	MOVQ            $0x00000004, SI
-	MOVQ            blocks+128(FP), DX
-	CMPQ            DX, SI
-	CMOVQLT         DX, SI
-	IMUL3Q          $0x00000088, SI, SI
-	LEAQ            (BX)(SI*1), R9
-	LEAQ            (R9)(AX*4), R10
-	LEAQ            (R10)(AX*4), R11
-	LEAQ            (R11)(AX*4), R12
-	CMPQ            DX, $0x04
-	JGE             long
-	MOVQ            blocks+128(FP), DX
-	IMUL3Q          $0x00000088, DX, DX
-	NEGQ            DX
-	ADDQ            ahead+136(FP), DX
-	ADDQ            DX, R9
-	ADDQ            DX, R10
-	ADDQ            DX, R11
-	ADDQ            DX, R12
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    $0x00000004, SI
+	MOVQ    blocks+152(FP), DX
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	IMUL3Q  $0x00000088, SI, SI
+	LEAQ    (BX)(SI*1), R9
+	LEAQ    (R9)(AX*4), R10
+	LEAQ    (R10)(AX*4), R11
+	LEAQ    (R11)(AX*4), R12
+	CMPQ    DX, $0x04
+	JGE     long
+	MOVQ    AX, DX
+	SHLQ    $0x04, DX
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, DX
+	MOVQ    blocks+152(FP), BX
+	IMUL3Q  $0x00000088, BX, BX
+	SUBQ    BX, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R10
+	ADDQ    DX, R11
+	ADDQ    DX, R12
 
 long:
 	MOVQ xAt_base+80(FP), R13
@@ -51840,19 +52695,23 @@ long:
 	LEAQ (BX)(AX*4), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ blocks+128(FP), DX
+	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ   DX, $0x04
-	JNE    within
-	MOVQ   blocks+128(FP), R14
-	IMUL3Q $0x00000088, R14, R14
-	NEGQ   R14
-	ADDQ   ahead+136(FP), R14
-	ADDQ   R14, R9
-	ADDQ   R14, R10
-	ADDQ   R14, R11
-	ADDQ   R14, R12
+	CMPQ    DX, $0x04
+	JNE     within
+	MOVQ    AX, R14
+	SHLQ    $0x04, R14
+	MOVQ    ahead+168(FP), R15
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ R15, R14
+	MOVQ    blocks+152(FP), R15
+	IMUL3Q  $0x00000088, R15, R15
+	SUBQ    R15, R14
+	ADDQ    R14, R9
+	ADDQ    R14, R10
+	ADDQ    R14, R11
+	ADDQ    R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z10
@@ -52558,8 +53417,17 @@ within:
 	ADDQ            $0x00000088, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -52695,15 +53563,13 @@ DATA halves17_0<>+62(SB)/1, $0x03
 DATA halves17_0<>+63(SB)/1, $0x04
 GLOBL halves17_0<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// func avx512DotQuadsMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
-TEXT ·avx512DotQuadsMXFP4x2(SB), NOSPLIT, $0-144
+TEXT ·avx512DotQuadsMXFP4x2(SB), NOSPLIT, $8-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
-	VPXORD          Z2, Z2, Z2
 	MOVL            $0x000000f0, DX
 	KMOVW           DX, K1
 	MOVL            $0x00000f00, DX
@@ -52718,26 +53584,34 @@ TEXT ·avx512DotQuadsMXFP4x2(SB), NOSPLIT, $0-144
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z8
 	VMOVDQU32       codes17_1_0<>+0(SB), Z9
 	VMOVDQU32       halves17_0<>+0(SB), Z10
-	MOVQ            w_base+24(FP), BX
-	MOVQ            $0x00000004, SI
-	MOVQ            blocks+128(FP), DX
-	CMPQ            DX, SI
-	CMOVQLT         DX, SI
-	IMUL3Q          $0x00000088, SI, SI
-	LEAQ            (BX)(SI*1), R9
-	LEAQ            (R9)(AX*4), R10
-	LEAQ            (R10)(AX*4), R11
-	LEAQ            (R11)(AX*4), R12
-	CMPQ            DX, $0x04
-	JGE             long
-	MOVQ            blocks+128(FP), DX
-	IMUL3Q          $0x00000088, DX, DX
-	NEGQ            DX
-	ADDQ            ahead+136(FP), DX
-	ADDQ            DX, R9
-	ADDQ            DX, R10
-	ADDQ            DX, R11
-	ADDQ            DX, R12
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), BX
+	MOVQ    $0x00000004, SI
+	MOVQ    blocks+152(FP), DX
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	IMUL3Q  $0x00000088, SI, SI
+	LEAQ    (BX)(SI*1), R9
+	LEAQ    (R9)(AX*4), R10
+	LEAQ    (R10)(AX*4), R11
+	LEAQ    (R11)(AX*4), R12
+	CMPQ    DX, $0x04
+	JGE     long
+	MOVQ    AX, DX
+	SHLQ    $0x04, DX
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, DX
+	MOVQ    blocks+152(FP), BX
+	IMUL3Q  $0x00000088, BX, BX
+	SUBQ    BX, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R10
+	ADDQ    DX, R11
+	ADDQ    DX, R12
 
 long:
 	MOVQ xAt_base+80(FP), R13
@@ -52751,19 +53625,23 @@ long:
 	LEAQ (BX)(AX*4), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ blocks+128(FP), DX
+	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ   DX, $0x04
-	JNE    within
-	MOVQ   blocks+128(FP), R15
-	IMUL3Q $0x00000088, R15, R15
-	NEGQ   R15
-	ADDQ   ahead+136(FP), R15
-	ADDQ   R15, R9
-	ADDQ   R15, R10
-	ADDQ   R15, R11
-	ADDQ   R15, R12
+	CMPQ    DX, $0x04
+	JNE     within
+	MOVQ    AX, R15
+	SHLQ    $0x04, R15
+	MOVQ    ahead+168(FP), BP
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BP, R15
+	MOVQ    blocks+152(FP), BP
+	IMUL3Q  $0x00000088, BP, BP
+	SUBQ    BP, R15
+	ADDQ    R15, R9
+	ADDQ    R15, R10
+	ADDQ    R15, R11
+	ADDQ    R15, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z11
@@ -53710,20 +54588,32 @@ within:
 	ADDQ            $0x00000088, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·avx512DotQuadsQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQuadsQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -53739,18 +54629,25 @@ TEXT ·avx512DotQuadsQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	VMOVDQU32    multishift2e2c2a280e0c0a08<>+0(SB), Z8
 	VMOVDQU32    multishift3634323016141210<>+0(SB), Z9
 	VMOVDQU32    multishift3e3c3a381e1c1a18<>+0(SB), Z10
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z11
@@ -54409,8 +55306,17 @@ block:
 	ADDQ            $0x00000050, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -54530,15 +55436,13 @@ DATA order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+48(SB)/8, $0x0d0c
 DATA order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+56(SB)/8, $0x8080808080800f0e
 GLOBL order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·avx512DotQuadsQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQuadsQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -54554,21 +55458,29 @@ TEXT ·avx512DotQuadsQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-144
 	VMOVDQU32    multishift2e2c2a280e0c0a08<>+0(SB), Z9
 	VMOVDQU32    multishift3634323016141210<>+0(SB), Z10
 	VMOVDQU32    multishift3e3c3a381e1c1a18<>+0(SB), Z11
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         8(R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    8(R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z12
@@ -55388,20 +56300,32 @@ block:
 	ADDQ            $0x00000050, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·avx512DotQuadsQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQuadsQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -55415,18 +56339,25 @@ TEXT ·avx512DotQuadsQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	VMOVDQU32    levels14<>+0(SB), Z2
 	VMOVDQU32    multishift2926232009060300<>+0(SB), Z7
 	VMOVDQU32    multishift35322f2c15120f0c<>+0(SB), Z8
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z9
@@ -56121,8 +57052,17 @@ block:
 	ADDQ            $0x00000070, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -56232,15 +57172,13 @@ DATA order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+48(SB)/8, $0x0f0706050e04
 DATA order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+56(SB)/8, $0x800d0c0b800a0908
 GLOBL order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·avx512DotQuadsQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQuadsQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -56254,21 +57192,29 @@ TEXT ·avx512DotQuadsQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-144
 	VMOVDQU32    levels14<>+0(SB), Z3
 	VMOVDQU32    multishift2926232009060300<>+0(SB), Z8
 	VMOVDQU32    multishift35322f2c15120f0c<>+0(SB), Z9
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         8(R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    8(R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z10
@@ -57124,20 +58070,32 @@ block:
 	ADDQ            $0x00000070, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·avx512DotQuadsQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQuadsQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -57150,18 +58108,25 @@ TEXT ·avx512DotQuadsQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-144
 	VPBROADCASTD wordbc000000<>+0(SB), Z6
 	VMOVDQU32    levels18<>+0(SB), Z2
 	VMOVDQU32    multishift3c342c241c140c04<>+0(SB), Z7
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VMOVDQU32       scales18<>+0(SB), Z8
@@ -57853,8 +58818,17 @@ block:
 	ADDQ            $0x00000090, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -58000,15 +58974,13 @@ DATA scales18<>+62(SB)/1, $0x7e
 DATA scales18<>+63(SB)/1, $0x7f
 GLOBL scales18<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·avx512DotQuadsQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQuadsQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -58021,21 +58993,29 @@ TEXT ·avx512DotQuadsQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-144
 	VPBROADCASTD wordbc000000<>+0(SB), Z7
 	VMOVDQU32    levels18<>+0(SB), Z3
 	VMOVDQU32    multishift3c342c241c140c04<>+0(SB), Z8
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         8(R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    8(R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VMOVDQU32       scales18<>+0(SB), Z9
@@ -58888,20 +59868,32 @@ block:
 	ADDQ            $0x00000090, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·avx512DotQuadsQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQuadsQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -58914,18 +59906,25 @@ TEXT ·avx512DotQuadsQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-144
 	VPBROADCASTD wordbc000000<>+0(SB), Z6
 	VMOVDQU32    levels26<>+0(SB), Z2
 	VMOVDQU32    multishift322c2620120c0600<>+0(SB), Z7
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z8
@@ -59868,8 +60867,17 @@ block:
 	ADDQ            $0x000000d0, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
@@ -59959,15 +60967,13 @@ DATA order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+48(SB)/8, $0x800504038002
 DATA order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+56(SB)/8, $0x800b0a0980080706
 GLOBL order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>(SB), RODATA|NOPTR, $64
 
-// func avx512DotQuadsQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·avx512DotQuadsQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-144
+// func avx512DotQuadsQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·avx512DotQuadsQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
 	MOVL         $0x000000f0, DX
 	KMOVW        DX, K1
 	MOVL         $0x00000f00, DX
@@ -59980,21 +60986,29 @@ TEXT ·avx512DotQuadsQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-144
 	VPBROADCASTD wordbc000000<>+0(SB), Z7
 	VMOVDQU32    levels26<>+0(SB), Z3
 	VMOVDQU32    multishift322c2620120c0600<>+0(SB), Z8
-	MOVQ         w_base+24(FP), DX
-	MOVQ         ahead+136(FP), R9
-	ADDQ         DX, R9
-	MOVQ         xAt_base+80(FP), R10
-	MOVQ         (R10), R10
-	ADDQ         x_base+56(FP), R10
-	MOVQ         xAt_base+80(FP), R11
-	MOVQ         8(R11), R11
-	ADDQ         x_base+56(FP), R11
-	MOVQ         w_base+24(FP), DX
-	MOVQ         DX, BX
-	LEAQ         (BX)(AX*4), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), R8
-	MOVQ         blocks+128(FP), DX
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    w_base+24(FP), DX
+	MOVQ    AX, R9
+	SHLQ    $0x04, R9
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, R9
+	ADDQ    DX, R9
+	MOVQ    xAt_base+80(FP), R10
+	MOVQ    (R10), R10
+	ADDQ    x_base+56(FP), R10
+	MOVQ    xAt_base+80(FP), R11
+	MOVQ    8(R11), R11
+	ADDQ    x_base+56(FP), R11
+	MOVQ    w_base+24(FP), DX
+	MOVQ    DX, BX
+	LEAQ    (BX)(AX*4), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), R8
+	MOVQ    blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z9
@@ -61098,20 +62112,32 @@ block:
 	ADDQ            $0x000000d0, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
-	VMOVUPS         Z2, 64(AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            8(BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z1, (DX)
+	VMOVUPS         Z2, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 
-// func avx512DotQuadsQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks int, ahead int)
+// func avx512DotQuadsQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
-TEXT ·avx512DotQuadsQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-144
+TEXT ·avx512DotQuadsQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPXORD          Z1, Z1, Z1
 	MOVL            $0x000000f0, DX
 	KMOVW           DX, K1
 	MOVL            $0x00000f00, DX
@@ -61127,26 +62153,33 @@ TEXT ·avx512DotQuadsQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-144
 	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z8
 	VMOVDQU32       codes17_0_0<>+0(SB), Z9
 	VMOVDQU32       halves17_15<>+0(SB), Z10
-	MOVQ            w_base+24(FP), BX
-	MOVQ            $0x00000004, SI
-	MOVQ            blocks+128(FP), DX
-	CMPQ            DX, SI
-	CMOVQLT         DX, SI
-	IMUL3Q          $0x00000088, SI, SI
-	LEAQ            (BX)(SI*1), R9
-	LEAQ            (R9)(AX*4), R10
-	LEAQ            (R10)(AX*4), R11
-	LEAQ            (R11)(AX*4), R12
-	CMPQ            DX, $0x04
-	JGE             long
-	MOVQ            blocks+128(FP), DX
-	IMUL3Q          $0x00000088, DX, DX
-	NEGQ            DX
-	ADDQ            ahead+136(FP), DX
-	ADDQ            DX, R9
-	ADDQ            DX, R10
-	ADDQ            DX, R11
-	ADDQ            DX, R12
+
+tile:
+	VPXORD  Z1, Z1, Z1
+	MOVQ    w_base+24(FP), BX
+	MOVQ    $0x00000004, SI
+	MOVQ    blocks+152(FP), DX
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	IMUL3Q  $0x00000088, SI, SI
+	LEAQ    (BX)(SI*1), R9
+	LEAQ    (R9)(AX*4), R10
+	LEAQ    (R10)(AX*4), R11
+	LEAQ    (R11)(AX*4), R12
+	CMPQ    DX, $0x04
+	JGE     long
+	MOVQ    AX, DX
+	SHLQ    $0x04, DX
+	MOVQ    ahead+168(FP), BX
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ BX, DX
+	MOVQ    blocks+152(FP), BX
+	IMUL3Q  $0x00000088, BX, BX
+	SUBQ    BX, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R10
+	ADDQ    DX, R11
+	ADDQ    DX, R12
 
 long:
 	MOVQ xAt_base+80(FP), R13
@@ -61157,19 +62190,23 @@ long:
 	LEAQ (BX)(AX*4), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ blocks+128(FP), DX
+	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ   DX, $0x04
-	JNE    within
-	MOVQ   blocks+128(FP), R14
-	IMUL3Q $0x00000088, R14, R14
-	NEGQ   R14
-	ADDQ   ahead+136(FP), R14
-	ADDQ   R14, R9
-	ADDQ   R14, R10
-	ADDQ   R14, R11
-	ADDQ   R14, R12
+	CMPQ    DX, $0x04
+	JNE     within
+	MOVQ    AX, R14
+	SHLQ    $0x04, R14
+	MOVQ    ahead+168(FP), R15
+	CMPQ    tiles+160(FP), $0x01
+	CMOVQEQ R15, R14
+	MOVQ    blocks+152(FP), R15
+	IMUL3Q  $0x00000088, R15, R15
+	SUBQ    R15, R14
+	ADDQ    R14, R9
+	ADDQ    R14, R10
+	ADDQ    R14, R11
+	ADDQ    R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z11
@@ -61955,8 +62992,17 @@ within:
 	ADDQ            $0x00000088, R8
 	DECQ            DX
 	JNZ             block
-	MOVQ            dst_base+104(FP), AX
-	VMOVUPS         Z1, (AX)
+	MOVQ            dstAt_base+128(FP), DX
+	MOVQ            (DX), DX
+	SHLQ            $0x02, DX
+	ADDQ            dst_base+104(FP), DX
+	VMOVUPS         Z1, (DX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, DX
+	SHLQ            $0x04, DX
+	ADDQ            DX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
 	VZEROUPPER
 	RET
 

@@ -59,7 +59,7 @@ func (f *format) fileBytes(t tensor.Type, k int) int { return k / t.BlockSize() 
 // A caller that shares a product among threads splits rows, in multiples of
 // 16, rather than columns. With many columns each panel of 64 rows is unpacked once, and 64 rows are a good
 // piece. The runtime can preempt Mul between kernel calls. The longest of
-// those are the ones with a single column, which take 16 rows from end to end,
+// those are the ones with a single column, which take 64 KiB or 16 rows from end to end,
 // 10 us for rows of 16 KiB.
 func Mul(t tensor.Type, dst []float32, dstStride int, dstRows []int32, w, next []byte, rows, cols int,
 	x []byte, xRows []int32, n int, scratch []byte) {
@@ -192,33 +192,36 @@ func (p *product) dotKernels() (kernels *[dotColumns]dotFunc, blocks int) {
 	return p.set.dot[p.t], p.cols / p.t.BlockSize()
 }
 
+// dotBytes of weights at most are multiplied in one call of a kernel, or 16 rows: so that the runtime can preempt Mul, and yet
+// short rows are not more calls than work.
+const dotBytes = 64 << 10
+
 // dot multiplies with few columns. Without a kernel for two, each 16 rows come
 // from memory for the first one and from the cache for the other. If the rows
 // are no whole number of tiles, the last tile overlaps the one before.
 func (p *product) dot(cols columns, kernels *[dotColumns]dotFunc, blocks int, tile []byte) {
-	sums, tile := takeFloats(tile, tileRows*dotColumns)
-	for c := range p.n {
-		cols.from[c] = at(p.xRows, c) * p.xBytes
-	}
-	width := p.n
+	width, atOnce := p.n, max(1, dotBytes/(tileRows*p.rowBytes))
 	if kernels[width-1] == nil {
-		width = 1
+		width, atOnce = 1, 1
 	}
 	kernel := kernels[width-1]
-	for row := 0; row < p.rows; row += tileRows {
-		row := min(row, p.rows-tileRows)
-		tileBytes := tileRows * p.rowBytes
-		w, ahead := p.w[row*p.rowBytes:][:tileBytes], tileBytes
-		if row+2*tileRows > p.rows {
-			ahead = p.beyond(w)
-		}
-		for c := 0; c < p.n; c += width {
-			kernel(tile, w, p.rowBytes, p.x, cols.from[c:][:width], sums[tileRows*c:], blocks, ahead)
-			ahead = 0
+	for row := 0; row < p.rows; {
+		row = min(row, p.rows-tileRows)
+		tiles := min(atOnce, (p.rows-row)/tileRows)
+		end := row + tiles*tileRows
+		w, ahead := p.w[row*p.rowBytes:end*p.rowBytes], tileRows*p.rowBytes
+		if end+tileRows > p.rows {
+			ahead = p.beyond(w[len(w)-ahead:])
 		}
 		for c := range p.n {
-			copy(p.dst[at(p.dstRows, c)*p.dstStride+row:], sums[tileRows*c:][:tileRows])
+			cols.from[c] = at(p.xRows, c) * p.xBytes
+			cols.to[c] = at(p.dstRows, c)*p.dstStride + row
 		}
+		for c := 0; c < p.n; c += width {
+			kernel(tile, w, p.rowBytes, p.x, cols.from[c:][:width], p.dst, cols.to[c:][:width], blocks, tiles, ahead)
+			ahead = 0
+		}
+		row = end
 	}
 }
 

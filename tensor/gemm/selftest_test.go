@@ -66,9 +66,9 @@ func TestSelfTestFindsBrokenKernels(t *testing.T) {
 					}
 					broken = *s
 					changed := *kernels
-					changed[i] = func(tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int) {
-						dot(tile, w, stride, x, xAt, dst, blocks, ahead)
-						dst[3] = -dst[3]
+					changed[i] = func(tile, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks, tiles, ahead int) {
+						dot(tile, w, stride, x, xAt, dst, dstAt, blocks, tiles, ahead)
+						dst[dstAt[0]+3] = -dst[dstAt[0]+3]
 					}
 					*dots = maps.Clone(*dots)
 					(*dots)[typ] = &changed

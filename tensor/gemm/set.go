@@ -13,10 +13,11 @@ type (
 	// w[r*stride].
 	unpackFunc func(tile, w []byte, stride, blocks int)
 
-	// dotFunc multiplies all blocks blocks of 16 rows, which begin at
-	// w[r*stride], with few columns, and writes 16 results of each. tile is
-	// memory for one block. The bytes from w[ahead] on will be needed next.
-	dotFunc func(tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int)
+	// dotFunc multiplies all blocks blocks of tiles times 16 rows, which begin at
+	// w[r*stride], with few columns: the activations of column c begin at
+	// x[xAt[c]], its results at dst[dstAt[c]]. tile is memory for one block of 16 rows. The
+	// bytes from ahead on, counted from the last 16 rows, will be needed next.
+	dotFunc func(tile, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks, tiles, ahead int)
 
 	// productFunc multiplies blocks blocks of 32 elements of a tile with
 	// columns: the activations of column c begin at x[xAt[c]], the results

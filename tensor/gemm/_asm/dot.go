@@ -2,6 +2,7 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -42,12 +43,57 @@ func dots(name string, f form, size, bytes int, body func(*unpacker) func()) str
 	return list + ", " + v.name() + "Dot" + name + "x2"
 }
 
+// dotFunction begins the function that multiplies rows with few columns.
+func dotFunction(name string) {
+	function(name, "tile, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks, tiles, ahead int",
+		"multiplies rows with few columns: see dotFunc.")
+}
+
+// eachTile goes over tiles of 16 rows. Parameters are its variables: w, tiles and, with store, dst are those of the tile at hand.
+func (u *unpacker) eachTile(body func()) {
+	Label("tile")
+	body()
+	rows := GP64()
+	MOVQ(u.stride, rows)
+	SHLQ(Imm(4), rows)
+	ADDQ(rows, parameter(Param("w").Base()))
+	DECQ(parameter(Param("tiles")))
+	JNZ(LabelRef("tile"))
+}
+
+// store writes the results of as many rows as a vector has lanes.
+func store(acc []VecVirtual) {
+	for c, dst := range columnPointers("dst", 2, len(acc)) {
+		VMOVUPS(acc[c], Mem{Base: dst})
+	}
+	ADDQ(Imm(uint64(4*v.rows())), parameter(Param("dst").Base()))
+}
+
+// distance is how far what comes after a tile is from it.
+func (u *unpacker) distance() GPVirtual {
+	d, ahead := GP64(), GP64()
+	MOVQ(u.stride, d)
+	SHLQ(Imm(4), d)
+	Load(Param("ahead"), ahead)
+	CMPQ(parameter(Param("tiles")), Imm(1))
+	CMOVQEQ(ahead, d)
+	return d
+}
+
+// parameter addresses a parameter.
+func parameter(c gotypes.Component) Mem {
+	p, err := c.Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return p.Addr
+}
+
 // dot generates the function that multiplies rows of a type with n columns.
 func dot(name string, n int, f form, size, bytes int, body func(*unpacker) func()) {
-	function("Dot"+name, "tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int",
-		"multiplies 16 rows with few columns: see dotFunc.")
+	dotFunction("Dot" + name)
 	u := newUnpacker(f, size, bytes)
-	d := &dotter{u: u, ahead: GP64(), piece: make([]VecVirtual, n*len(f.bytes())), sums: map[int][]VecVirtual{}, done: map[int]int{}}
+	d := &dotter{u: u, piece: make([]VecVirtual, n*len(f.bytes())), sums: map[int][]VecVirtual{}, done: map[int]int{}}
 	u.dot = d
 	if v.rows() < tileRows {
 		d.bias = constant(0x80808080)
@@ -61,41 +107,36 @@ func dot(name string, n int, f form, size, bytes int, body func(*unpacker) func(
 		v.zero(d.zero)
 	}
 	block := body(u)
-	dst := GP64()
-	Load(Param("ahead"), d.ahead)
-	w := Load(Param("w").Base(), GP64())
-	ADDQ(w, d.ahead)
-	if v.rows() < tileRows {
-		Load(Param("dst").Base(), dst)
-	}
 	for range n {
 		d.acc = append(d.acc, v.reg())
-		v.zero(d.acc[len(d.acc)-1])
 	}
-	d.x = columnPointers("x", 0, n)
-	u.loop(func() {
-		d.prefetched = 0
-		block()
-		d.accumulate()
-		for _, x := range d.x {
-			ADDQ(U32(size/32*f.blockBytes()), x)
+	u.eachTile(func() {
+		d.ahead = u.distance()
+		ADDQ(parameter(Param("w").Base()), d.ahead)
+		for _, acc := range d.acc {
+			v.zero(acc)
 		}
-		d.prefetch(v.rows() * bytes)
-		ADDQ(U32(v.rows()*bytes), d.ahead)
-	}, func() { // one column only
-		VMOVUPS(d.acc[0], Mem{Base: dst})
-		ADDQ(Imm(uint64(4*v.rows())), dst)
-		at := Load(Param("xAt").Base(), GP64())
-		Load(Param("x").Base(), d.x[0])
-		ADDQ(Mem{Base: at}, d.x[0])
-		v.zero(d.acc[0])
+		d.x = columnPointers("x", 0, n)
+		u.loop(func() {
+			d.prefetched = 0
+			block()
+			d.accumulate()
+			for _, x := range d.x {
+				ADDQ(U32(size/32*f.blockBytes()), x)
+			}
+			d.prefetch(v.rows() * bytes)
+			ADDQ(U32(v.rows()*bytes), d.ahead)
+		}, func() { // one column only
+			store(d.acc)
+			at := Load(Param("xAt").Base(), GP64())
+			Load(Param("x").Base(), d.x[0])
+			ADDQ(Mem{Base: at}, d.x[0])
+			v.zero(d.acc[0])
+		})
+		if v.rows() == tileRows {
+			store(d.acc)
+		}
 	})
-	if v.rows() == tileRows {
-		Load(Param("dst").Base(), dst)
-		for c, acc := range d.acc {
-			VMOVUPS(acc, Mem{Base: dst, Disp: 4 * tileRows * c})
-		}
-	}
 	VZEROUPPER()
 	RET()
 }

@@ -114,11 +114,7 @@ func columnPointer(base string, shift uint64, column int) GPVirtual {
 	if shift > 0 {
 		SHLQ(Imm(shift), p)
 	}
-	b, err := Param(base).Base().Resolve()
-	if err != nil {
-		panic(err)
-	}
-	ADDQ(b.Addr, p)
+	ADDQ(parameter(Param(base).Base()), p)
 	return p
 }
 

@@ -94,14 +94,12 @@ func quadDots() {
 }
 
 func quadDot(name string, n int, t quadType) {
-	function(name, "tile, w []byte, stride int, x []byte, xAt []int, dst []float32, blocks, ahead int",
-		"multiplies 16 rows with few columns: see dotFunc.")
+	dotFunction(name)
 	u := newUnpacker(t.form, 256, t.bytes)
 	q := &quads{u: u, zero: v.reg(), visits: t.visits, turns: t.turns}
 	v.zero(q.zero)
 	for range n {
 		q.acc = append(q.acc, v.reg())
-		v.zero(q.acc[len(q.acc)-1])
 	}
 	for l := 1; l < 4; l++ {
 		q.lanes[l] = K()
@@ -110,37 +108,39 @@ func quadDot(name string, n int, t quadType) {
 		KMOVW(bits, q.lanes[l])
 	}
 	body := t.body(q)
-	w := Load(Param("w").Base(), GP64())
-	q.lookAhead(w.(GPVirtual))
-	q.x = columnPointers("x", 0, n)
-	u.loop(func() {
-		q.looks, q.visited = 0, [tileRows]int{}
-		q.turnAhead()
-		body()
-		for _, x := range q.x {
-			ADDQ(U32(256/32*u.blockBytes()), x)
+	u.eachTile(func() {
+		for _, acc := range q.acc {
+			v.zero(acc)
 		}
-		for _, p := range q.ahead {
-			if t.turns == 0 {
-				ADDQ(U32(tileRows*t.bytes), p)
-			} else {
-				ADDQ(U32(t.bytes), p)
+		q.lookAhead()
+		q.x = columnPointers("x", 0, n)
+		u.loop(func() {
+			q.looks, q.visited = 0, [tileRows]int{}
+			q.turnAhead()
+			body()
+			for _, x := range q.x {
+				ADDQ(U32(256/32*u.blockBytes()), x)
 			}
-		}
-	}, func() {})
-	dst := Load(Param("dst").Base(), GP64())
-	for c, acc := range q.acc {
-		VMOVUPS(acc, Mem{Base: dst, Disp: 4 * tileRows * c})
-	}
+			for _, p := range q.ahead {
+				if t.turns == 0 {
+					ADDQ(U32(tileRows*t.bytes), p)
+				} else {
+					ADDQ(U32(t.bytes), p)
+				}
+			}
+		}, func() {})
+		store(q.acc)
+	})
 	VZEROUPPER()
 	RET()
 }
 
 // lookAhead points ahead at what comes next, or a few turns later.
-func (q *quads) lookAhead(w GPVirtual) {
+func (q *quads) lookAhead() {
+	w := Load(Param("w").Base(), GP64())
+	q.ahead = nil
 	if q.turns == 0 {
-		p := GP64()
-		Load(Param("ahead"), p)
+		p := q.u.distance()
 		ADDQ(w, p)
 		q.ahead = append(q.ahead, p)
 		return
@@ -179,17 +179,12 @@ func (q *quads) turnAhead() {
 
 // nextRows moves ahead from the end of the rows to the beginning of the next.
 func (q *quads) nextRows() {
-	d := GP64()
-	Load(Param("blocks"), d)
-	IMUL3Q(U32(q.u.bytes), d, d)
-	NEGQ(d)
-	ahead, err := Param("ahead").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	ADDQ(ahead.Addr, d)
+	next, row := q.u.distance(), GP64()
+	Load(Param("blocks"), row)
+	IMUL3Q(U32(q.u.bytes), row, row)
+	SUBQ(row, next)
 	for _, p := range q.ahead {
-		ADDQ(d, p)
+		ADDQ(next, p)
 	}
 }
 
