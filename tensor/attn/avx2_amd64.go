@@ -109,7 +109,7 @@ func avx2AddBF161(dst []float32, w []float32, stride int, v []byte, vStride int,
 //go:noescape
 func avx2LoadBF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
-// avx2DotsQ8_04 multiplies query rows with keys: see dotsGeneric.
+// avx2DotsQ8_04 multiplies rounded query rows with keys: see roundedDotsGeneric.
 //
 //go:noescape
 func avx2DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
@@ -119,7 +119,7 @@ func avx2DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int
 //go:noescape
 func avx2AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
-// avx2DotsQ8_02 multiplies query rows with keys: see dotsGeneric.
+// avx2DotsQ8_02 multiplies rounded query rows with keys: see roundedDotsGeneric.
 //
 //go:noescape
 func avx2DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
@@ -129,7 +129,7 @@ func avx2DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int
 //go:noescape
 func avx2AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
-// avx2DotsQ8_01 multiplies query rows with keys: see dotsGeneric.
+// avx2DotsQ8_01 multiplies rounded query rows with keys: see roundedDotsGeneric.
 //
 //go:noescape
 func avx2DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
@@ -198,6 +198,11 @@ func avx2LoadTurbo3Short(dst []float32, width int, src []byte, stride int, ahead
 //
 //go:noescape
 func avx2LoadTurbo2Short(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
+
+// avx2Round rounds a query row in place: see roundGeneric.
+//
+//go:noescape
+func avx2Round(row []float32)
 
 // avx2Softmax makes weights of scores: see softmaxGeneric.
 //

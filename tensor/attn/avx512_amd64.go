@@ -109,7 +109,7 @@ func avx512AddBF161(dst []float32, w []float32, stride int, v []byte, vStride in
 //go:noescape
 func avx512LoadBF16(dst []float32, width int, src []byte, stride int, ahead int, rows int, n int)
 
-// avx512DotsQ8_04 multiplies query rows with keys: see dotsGeneric.
+// avx512DotsQ8_04 multiplies rounded query rows with keys: see roundedDotsGeneric.
 //
 //go:noescape
 func avx512DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
@@ -119,7 +119,7 @@ func avx512DotsQ8_04(dst []float32, stride int, q []float32, k []byte, kStride i
 //go:noescape
 func avx512AddQ8_04(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
-// avx512DotsQ8_02 multiplies query rows with keys: see dotsGeneric.
+// avx512DotsQ8_02 multiplies rounded query rows with keys: see roundedDotsGeneric.
 //
 //go:noescape
 func avx512DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)
@@ -129,7 +129,7 @@ func avx512DotsQ8_02(dst []float32, stride int, q []float32, k []byte, kStride i
 //go:noescape
 func avx512AddQ8_02(dst []float32, w []float32, stride int, v []byte, vStride int, ahead int, vectors int, n int)
 
-// avx512DotsQ8_01 multiplies query rows with keys: see dotsGeneric.
+// avx512DotsQ8_01 multiplies rounded query rows with keys: see roundedDotsGeneric.
 //
 //go:noescape
 func avx512DotsQ8_01(dst []float32, stride int, q []float32, k []byte, kStride int, ahead int, vectors int, keys int, scale float32)

@@ -90,6 +90,9 @@ func (b *Block) Query(q []float32) {
 	row := b.q[len(b.rows)*b.kWidth:][:b.kWidth]
 	clear(row[copy(row, q):])
 	tensor.Rotate(b.shape.KType, row)
+	if b.keys.round != nil {
+		b.keys.round(row)
+	}
 	b.rows = append(b.rows, blockRow{})
 }
 
@@ -103,7 +106,7 @@ func (b *Block) See(i, from, to int) {
 // TileRows is the most positions that Keys and Values take at a time with so
 // many rows.
 func (b *Block) TileRows(rows int) int {
-	if direct(b.keys, rows, b.shape.KDim) && direct(b.values, rows, b.shape.VDim) {
+	if (b.keys.round != nil || direct(b.keys, rows, b.shape.KDim)) && direct(b.values, rows, b.shape.VDim) {
 		return directRows
 	}
 	return b.tileRows
@@ -125,7 +128,7 @@ func direct(k *kernels, rows, dim int) bool {
 // Keys scores positions [pos, pos+n), whose keys begin at src[i*stride], with
 // rows [first, end). Those that begin ahead bytes behind are fetched for later.
 func (b *Block) Keys(first, end, pos, n int, src []byte, stride, ahead int) {
-	if direct(b.keys, end-first, b.shape.KDim) {
+	if b.keys.round != nil || direct(b.keys, end-first, b.shape.KDim) {
 		if whole := n / lanes * lanes; whole > 0 {
 			b.score(b.keys, first, end, pos, whole, src, stride, ahead)
 			if n == whole {
@@ -133,6 +136,14 @@ func (b *Block) Keys(first, end, pos, n int, src []byte, stride, ahead int) {
 			}
 			pos, n, src = pos+whole, n-whole, src[whole*stride:]
 		}
+	}
+	if b.keys.round != nil { // no floats: the keys stay what they are
+		size, tail := b.kWidth/b.shape.KType.BlockSize()*b.shape.KType.BlockBytes(), bytesOf(b.tile)
+		for i := range n {
+			copy(tail[i*size:], src[i*stride:][:size])
+		}
+		b.score(b.keys, first, end, pos, n, tail, size, 0)
+		return
 	}
 	b.keys.loadRows(b.shape.KType, b.tile, b.shape.KDim, src, stride, ahead, n)
 	b.score(b.floats, first, end, pos, n, bytesOf(b.tile), 4*b.kWidth, 0)

@@ -68,6 +68,16 @@ func (s *Set) checkType(t tensor.Type, k *kernels, w *checking) error {
 	const vectors, keys, width = checkedVectors, checkedKeys, checkedWidth
 	size := width / t.BlockSize() * t.BlockBytes()
 	rows, plain := w.rows[:keys*size], generic.types[t]
+	q := w.q
+	if k.round != nil {
+		q = slices.Clone(q)
+		plain.round(q)
+		got := slices.Clone(w.q)
+		k.round(got)
+		if err := s.differ("rounding for "+t.String(), got, q); err != nil {
+			return err
+		}
+	}
 	known := false
 	for i, height := range heights {
 		if k.dots[i] == nil {
@@ -76,12 +86,12 @@ func (s *Set) checkType(t tensor.Type, k *kernels, w *checking) error {
 		if !known {
 			known = true
 			clear(w.sums)
-			plain.dots[0](w.dots, keys, w.q, rows, size, 0, vectors, keys, 0.25)
+			plain.dots[0](w.dots, keys, q, rows, size, 0, vectors, keys, 0.25)
 			plain.add[0](w.sums, w.weights, keys, rows, size, 0, vectors, keys)
 		}
 		got := w.got[:height*keys]
 		clear(got)
-		k.dots[i](got, keys, w.q[:height*width], rows, size, 0, vectors, keys, 0.25)
+		k.dots[i](got, keys, q[:height*width], rows, size, 0, vectors, keys, 0.25)
 		if err := s.differ("dots of "+t.String(), got, w.dots[:len(got)]); err != nil {
 			return err
 		}

@@ -23,6 +23,11 @@ func newGeneric() *Set {
 			k.dots[i], k.add[i] = dotsGeneric(t, rows), addGeneric(t, rows)
 		}
 	}
+	rounded := s.types[tensor.Q8_0]
+	rounded.round = roundGeneric
+	for i, rows := range heights {
+		rounded.dots[i] = roundedDotsGeneric(rows)
+	}
 	return s
 }
 

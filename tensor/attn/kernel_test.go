@@ -95,10 +95,18 @@ func checkKernels(t *rapid.T, k *kernels, typ tensor.Type) {
 		checkLoad(t, k, typ, src, stride, n, width)
 		return
 	}
+	query := q
+	if k.round != nil {
+		query = slices.Clone(q)
+		plain.round(query)
+		rounded := guard.Copy(t, q)
+		k.round(rounded)
+		checkRounded(t, q, rounded, query)
+	}
 	if keys := n / lanes * lanes; keys > 0 {
 		got, want := guard.Memory[float32](t, (height-1)*(n+3)+keys), make([]float32, height*(n+3))
-		k.dots[at](got, n+3, guard.Copy(t, q), src, stride, 0, vectors, keys, 0.37)
-		plain.dots[at](want, n+3, q, src, stride, 0, vectors, keys, 0.37)
+		k.dots[at](got, n+3, guard.Copy(t, query), src, stride, 0, vectors, keys, 0.37)
+		plain.dots[at](want, n+3, query, src, stride, 0, vectors, keys, 0.37)
 		equal(t, "dots", got, want[:len(got)])
 	}
 
@@ -107,6 +115,16 @@ func checkKernels(t *rapid.T, k *kernels, typ tensor.Type) {
 	plain.add[at](want, w, n+3, src, stride, 0, vectors, n)
 	equal(t, "add", got, want)
 	checkLoad(t, k, typ, src, stride, n, width)
+}
+
+// checkRounded wants the same bytes of a rounded row, up to what no block has.
+func checkRounded(t *rapid.T, q, got, want []float32) {
+	for b := 0; b < len(q); b += roundedValues {
+		got, want := bytesOf(got[b:][:roundedValues]), bytesOf(want[b:][:roundedValues])
+		if !slices.Equal(got[:roundedSum+4], want[:roundedSum+4]) {
+			t.Fatalf("%v is rounded to %x, want %x", q[b:][:roundedValues], got, want)
+		}
+	}
 }
 
 func checkLoad(t *rapid.T, k *kernels, typ tensor.Type, src []byte, stride, n, width int) {

@@ -17,6 +17,9 @@ type (
 	// follow one another.
 	dotsFunc func(dst []float32, stride int, q []float32, k []byte, kStride, ahead, vectors, keys int, scale float32)
 
+	// roundFunc rounds whole blocks of a query row in place, at least one.
+	roundFunc func(row []float32)
+
 	// addFunc adds w[r*stride+j] * v[j] to dst[r] for the rows of the kernel
 	// and n rows, at least one, that begin at v[j*vStride]. Rows are vectors
 	// times 16 values, whole blocks of the type; those of dst follow one
@@ -56,9 +59,10 @@ type Set struct {
 // kernels are those that know a type. Some types have no dots and no add:
 // their rows are loaded.
 type kernels struct {
-	dots [len(heights)]dotsFunc
-	add  [len(heights)]addFunc
-	load loadFunc
+	dots  [len(heights)]dotsFunc
+	add   [len(heights)]addFunc
+	load  loadFunc
+	round roundFunc // of queries, if dots wants them rounded
 }
 
 // Name is "generic", "avx2" or "avx512".

@@ -15,7 +15,7 @@ import (
 func nativeSets() (list []*Set) {
 	x := &cpu.X86
 	if x.HasAVX2 && x.HasFMA && x.HasF16C {
-		if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL {
+		if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL && x.HasAVX512VNNI {
 			list = append(list, avx512)
 		}
 		list = append(list, avx2)
@@ -44,7 +44,7 @@ var avx512 = &Set{
 		tensor.Q8_0: {
 			dots: [...]dotsFunc{avx512DotsQ8_04, avx512DotsQ8_02, avx512DotsQ8_01},
 			add:  [...]addFunc{avx512AddQ8_04, avx512AddQ8_02, avx512AddQ8_01},
-			load: avx512LoadQ8_0,
+			load: avx512LoadQ8_0, round: avx2Round,
 		},
 		tensor.Q4_0: {
 			dots: [...]dotsFunc{avx512DotsQ4_04, avx512DotsQ4_02, avx512DotsQ4_01},
@@ -98,7 +98,7 @@ var avx2 = &Set{
 		tensor.Q8_0: {
 			dots: [...]dotsFunc{avx2DotsQ8_04, avx2DotsQ8_02, avx2DotsQ8_01},
 			add:  [...]addFunc{avx2AddQ8_04, avx2AddQ8_02, avx2AddQ8_01},
-			load: avx2LoadQ8_0,
+			load: avx2LoadQ8_0, round: avx2Round,
 		},
 		tensor.Q4_0:   {load: avx2LoadQ4_0},
 		tensor.Q4_1:   {load: avx2LoadQ4_1},

@@ -22,6 +22,9 @@ type elements struct {
 	distant bool
 	// loaded are rows that are always brought to a tile first.
 	loaded bool
+	// rounded are rows whose blocks are a factor and int8, which dots
+	// multiplies with rounded queries.
+	rounded bool
 }
 
 // scales are the factor of a block, if it has one, and its least value.
@@ -65,7 +68,7 @@ func types() []elements {
 			VPMOVZXWD(block.Offset(2*first), dst)
 			VPSLLD(Imm(16), dst, dst)
 		}},
-		{name: "Q8_0", distant: true, begin: factor, values: 32, bytes: 34, load: func(block Mem, first int, s scales, dst VecVirtual) {
+		{name: "Q8_0", distant: true, rounded: true, begin: factor, values: 32, bytes: 34, load: func(block Mem, first int, s scales, dst VecVirtual) {
 			VPMOVSXBD(block.Offset(2+first), dst)
 			VCVTDQ2PS(dst, dst)
 			s.apply(dst)

@@ -42,11 +42,18 @@ func attention() {
 	for _, t := range types() {
 		if !t.loaded {
 			for _, rows := range []int{4, 2, 1} {
-				dots(rows, t)
+				if t.rounded {
+					roundedDots(rows, t)
+				} else {
+					dots(rows, t)
+				}
 				add(rows, t)
 			}
 		}
 		load(t)
+	}
+	if v.lanes() < lanes {
+		round()
 	}
 	softmax()
 	softcap()

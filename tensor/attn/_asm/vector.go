@@ -33,6 +33,18 @@ type vector interface {
 	xor(a Op, b, dst VecVirtual)
 	// halfWord brings a float16 to all lanes.
 	halfWord(m Mem, dst VecVirtual)
+	// halfWords brings a float16 of each of as many keys as there are lanes to
+	// a register.
+	halfWords(key func(i int) Mem, dst VecVirtual)
+	// words brings four bytes of each key to a lane: register i has those from
+	// 4*i on, of 32 bytes or the first 16.
+	words(key func(i int) Mem) []VecVirtual
+	// multiplyPairs adds the products of two int16 in each lane and those in
+	// memory.
+	multiplyPairs(m Mem, x, sum VecVirtual)
+	// multiplyBytes adds the products of four bytes in each lane and the int8
+	// in memory, which are at most 64.
+	multiplyBytes(m Mem, x, sum VecVirtual)
 	// lookUp replaces codes by levels, of which there are 4 or 16. Bits above
 	// those of a code do not matter.
 	lookUp(x VecVirtual, levels []float32)
@@ -110,6 +122,39 @@ func (avx512) halfWord(m Mem, dst VecVirtual) {
 	VCVTPH2PS(dst.AsY(), dst)
 }
 
+func (avx512) halfWords(key func(i int) Mem, dst VecVirtual) {
+	low, high := YMM(), XMM()
+	gatherHalves(key, 0, low.AsX().(VecVirtual))
+	gatherHalves(key, 8, high)
+	VINSERTI32X4(Imm(1), high, low, low)
+	VCVTPH2PS(low, dst)
+}
+
+// words transposes the words of keys 0 to 7, and those of keys 8 to 15, in
+// lanes of 128 bits. These are then put together.
+func (avx512) words(key func(i int) Mem) []VecVirtual {
+	var half [2][4]VecVirtual
+	for h := range half {
+		var rows [4]VecVirtual
+		for i := range rows {
+			rows[i] = ZMM()
+			VBROADCASTI64X4(key(8*h+i), rows[i])
+			VINSERTI64X4(Imm(1), key(8*h+i+4), rows[i], rows[i])
+		}
+		half[h] = transpose(rows)
+	}
+	list := make([]VecVirtual, 8)
+	for i := range 4 {
+		list[i], list[i+4] = ZMM(), half[0][i]
+		VSHUFI32X4(Imm(0x88), half[1][i], half[0][i], list[i])
+		VSHUFI32X4(Imm(0xdd), half[1][i], half[0][i], list[i+4])
+	}
+	return list
+}
+
+func (avx512) multiplyPairs(m Mem, x, sum VecVirtual) { VPDPWSSD_BCST(m, x, sum) }
+func (avx512) multiplyBytes(m Mem, x, sum VecVirtual) { VPDPBUSD_BCST(m, x, sum) }
+
 func (avx512) lookUp(x VecVirtual, levels []float32) { VPERMPS(table(levels), x, x) }
 
 func (avx512) lookUpHigh(x VecVirtual, high Mem, first int, levels []float32) {
@@ -173,6 +218,73 @@ func (avx2) xor(a Op, b, dst VecVirtual)      { VXORPS(a, b, dst) }
 func (avx2) halfWord(m Mem, dst VecVirtual) {
 	VPBROADCASTW(m, dst.AsX())
 	VCVTPH2PS(dst.AsX(), dst)
+}
+
+func (avx2) halfWords(key func(i int) Mem, dst VecVirtual) {
+	x := XMM()
+	gatherHalves(key, 0, x)
+	VCVTPH2PS(x, dst)
+}
+
+func (avx2) words(key func(i int) Mem) []VecVirtual {
+	var rows [4]VecVirtual
+	for i := range rows {
+		rows[i] = YMM()
+		VBROADCASTI128(key(i), rows[i])
+		VINSERTI128(Imm(1), key(i+4), rows[i], rows[i])
+	}
+	list := transpose(rows)
+	return list[:]
+}
+
+func (avx2) multiplyPairs(m Mem, x, sum VecVirtual) {
+	t := YMM()
+	VPBROADCASTD(m, t)
+	VPMADDWD(x, t, t)
+	VPADDD(t, sum, sum)
+}
+
+func (avx2) multiplyBytes(m Mem, x, sum VecVirtual) {
+	t := YMM()
+	VPBROADCASTD(m, t)
+	VPMADDUBSW(t, x, t)
+	VPMADDWD(dataVector(0x00010001), t, t)
+	VPADDD(t, sum, sum)
+}
+
+// gatherHalves gathers 16 bits of each of eight keys, in general registers:
+// the vector units are busy enough.
+func gatherHalves(key func(i int) Mem, first int, dst VecVirtual) {
+	for i := range 2 {
+		all, one := GP64(), GP64()
+		MOVWQZX(key(first+4*i+3), all)
+		for k := 2; k >= 0; k-- {
+			MOVWQZX(key(first+4*i+k), one)
+			SHLQ(Imm(16), all)
+			ORQ(one, all)
+		}
+		if i == 0 {
+			VMOVQ(all, dst)
+		} else {
+			VPINSRQ(Imm(1), all, dst, dst)
+		}
+	}
+}
+
+// transpose exchanges, in each four by four words that a lane of 128 bits has
+// in the four registers, rows and columns.
+func transpose(a [4]VecVirtual) [4]VecVirtual {
+	low01, high01, low23, high23 := v.reg(), a[0], v.reg(), a[2]
+	VPUNPCKLDQ(a[1], a[0], low01)
+	VPUNPCKHDQ(a[1], a[0], high01)
+	VPUNPCKLDQ(a[3], a[2], low23)
+	VPUNPCKHDQ(a[3], a[2], high23)
+	b := [4]VecVirtual{a[1], low01, a[3], high01}
+	VPUNPCKLQDQ(low23, low01, b[0])
+	VPUNPCKHQDQ(low23, low01, b[1])
+	VPUNPCKLQDQ(high23, high01, b[2])
+	VPUNPCKHQDQ(high23, high01, b[3])
+	return b
 }
 
 // lookUp chooses between the halves of a table by bit 3.
