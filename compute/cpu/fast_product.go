@@ -37,10 +37,10 @@ func (p *product) tiles() int { return (p.rows + tileRows - 1) / tileRows }
 // row is the first weight row of a piece, or the end of them.
 func (p *product) row(piece int) int { return min((piece-p.first)*p.grain*tileRows, p.rows) }
 
-// tile is the bytes of the first tile of a piece.
-func (p *product) tile(piece int) []byte {
+// head is the bytes of the first rows of a piece, as many as gemm fetches ahead.
+func (p *product) head(piece int) []byte {
 	first := p.row(piece)
-	return p.weights[first*p.rowBytes : min(first+tileRows, p.rows)*p.rowBytes]
+	return p.weights[first*p.rowBytes : min(first+gemm.AheadRows(p.rowBytes), p.rows)*p.rowBytes]
 }
 
 func (f *fast) MatMul(products ...compute.Product) {
@@ -159,7 +159,7 @@ func (f *fast) multiply(worker, lo, hi int) {
 		first, rows := p.row(lo), p.row(end)-p.row(lo)
 		var next []byte
 		if p.streamed() {
-			f.fetch(worker, p.tile(lo))
+			f.fetch(worker, p.head(lo))
 			next = f.next(worker, i, end, hi)
 			f.fetched[worker].first = unsafe.SliceData(next)
 		}
@@ -180,10 +180,10 @@ type fetched struct {
 	_     [56]byte
 }
 
-// fetch fetches a tile, unless the worker's last product did.
-func (f *fast) fetch(worker int, tile []byte) {
-	if f.fetched[worker].first != unsafe.SliceData(tile) {
-		prefetch.Lines(tile)
+// fetch fetches the head of a piece, unless the worker's last product did.
+func (f *fast) fetch(worker int, head []byte) {
+	if f.fetched[worker].first != unsafe.SliceData(head) {
+		prefetch.Lines(head)
 	}
 }
 

@@ -6316,25 +6316,21 @@ DATA vector0f0f0f0f<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL vector0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ4_0x1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -6556,25 +6552,21 @@ DATA lowHalves<>+56(SB)/8, $0x8080808080808080
 GLOBL lowHalves<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ4_1x1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -6872,25 +6864,21 @@ DATA spread23<>+56(SB)/8, $0x0303030303030303
 GLOBL spread23<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ5_0x1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -7212,25 +7200,21 @@ block:
 	RET
 
 // func avx2DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ5_1x1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -7508,25 +7492,21 @@ block:
 	RET
 
 // func avx2DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ8_0x1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -8205,25 +8185,21 @@ DATA vector80000000<>+56(SB)/8, $0x8000000080000000
 GLOBL vector80000000<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ2_Kx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -9699,25 +9675,21 @@ DATA vector00000020<>+56(SB)/8, $0x0000002000000020
 GLOBL vector00000020<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ3_Kx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -11128,25 +11100,21 @@ DATA vector30303030<>+56(SB)/8, $0x3030303030303030
 GLOBL vector30303030<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ4_Kx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -12474,25 +12442,21 @@ block:
 	RET
 
 // func avx2DotQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ5_Kx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -14128,25 +14092,21 @@ block:
 	RET
 
 // func avx2DotQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ6_Kx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -15199,25 +15159,21 @@ DATA iq4Levels<>+56(SB)/8, $0xf1d9c5b5a6998d81
 GLOBL iq4Levels<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotIQ4_NLx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -15939,25 +15895,21 @@ DATA vector00000030<>+56(SB)/8, $0x0000003000000030
 GLOBL vector00000030<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotIQ4_XSx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -18923,7 +18875,7 @@ DATA bytes1_7_7_7_7<>+56(SB)/8, $0x8080800780808007
 GLOBL bytes1_7_7_7_7<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotIQ3_Sx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -18931,18 +18883,14 @@ TEXT ·avx2DotIQ3_Sx1(SB), NOSPLIT, $0-176
 	LEAQ ·iq3sGrid+0(SB), R8
 
 tile:
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    w_base+24(FP), R9
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), R11
-	XORQ    R12, R12
+	MOVQ  ahead+168(FP), R9
+	ADDQ  w_base+24(FP), R9
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
@@ -23171,7 +23119,7 @@ DATA signs14<>+56(SB)/8, $0x0000000000000015
 GLOBL signs14<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotIQ2_XXSx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -23179,18 +23127,14 @@ TEXT ·avx2DotIQ2_XXSx1(SB), NOSPLIT, $0-176
 	LEAQ ·iq2xxsGrid+0(SB), R8
 
 tile:
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    w_base+24(FP), R9
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), R11
-	XORQ    R12, R12
+	MOVQ  ahead+168(FP), R9
+	ADDQ  w_base+24(FP), R9
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
@@ -27762,7 +27706,7 @@ DATA bytes2_4_6<>+56(SB)/8, $0x8080808080800706
 GLOBL bytes2_4_6<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotIQ2_XSx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -27770,18 +27714,14 @@ TEXT ·avx2DotIQ2_XSx1(SB), NOSPLIT, $0-176
 	LEAQ ·iq2xsGrid+0(SB), R8
 
 tile:
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    w_base+24(FP), R9
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), R11
-	XORQ    R12, R12
+	MOVQ  ahead+168(FP), R9
+	ADDQ  w_base+24(FP), R9
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
@@ -32346,7 +32286,7 @@ DATA bytes1_7_7<>+56(SB)/8, $0x8080808080808007
 GLOBL bytes1_7_7<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotIQ2_Sx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -32354,18 +32294,14 @@ TEXT ·avx2DotIQ2_Sx1(SB), NOSPLIT, $0-176
 	LEAQ ·iq2sGrid+0(SB), R8
 
 tile:
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    w_base+24(FP), R9
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), R11
-	XORQ    R12, R12
+	MOVQ  ahead+168(FP), R9
+	ADDQ  w_base+24(FP), R9
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R10
+	MOVQ  (R10), R10
+	ADDQ  x_base+56(FP), R10
+	MOVQ  w_base+24(FP), R11
+	XORQ  R12, R12
 
 half:
 	MOVQ R11, SI
@@ -34689,25 +34625,21 @@ DATA vector00200000<>+56(SB)/8, $0x0020000000200000
 GLOBL vector00200000<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2DotMXFP4x1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -35000,25 +34932,21 @@ DATA vectorbc000000<>+56(SB)/8, $0xbc000000bc000000
 GLOBL vectorbc000000<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -35278,25 +35206,21 @@ block:
 	RET
 
 // func avx2DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -35704,25 +35628,21 @@ DATA vector03000000<>+56(SB)/8, $0x0300000003000000
 GLOBL vector03000000<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -36274,25 +36194,21 @@ DATA shiftFP3<>+56(SB)/8, $0x0000000400000000
 GLOBL shiftFP3<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -36946,25 +36862,21 @@ DATA vector40404040<>+56(SB)/8, $0x4040404040404040
 GLOBL vector40404040<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -37409,25 +37321,21 @@ block:
 	RET
 
 // func avx2DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -37614,25 +37522,21 @@ block:
 	RET
 
 // func avx2DotQ4_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ4_0Eightx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -38590,25 +38494,21 @@ DATA word2_14_3<>+56(SB)/8, $0x80800f0e80808080
 GLOBL word2_14_3<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ8_0Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ8_0Eightx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -39822,25 +39722,21 @@ block:
 	RET
 
 // func avx2DotIQ4_NLEightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotIQ4_NLEightx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -40814,25 +40710,21 @@ block:
 	RET
 
 // func avx2DotQ4_1Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·avx2DotQ4_1Eightx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI
@@ -41672,25 +41564,21 @@ DATA word4_12_3<>+56(SB)/8, $0x0f0e0d0c80808080
 GLOBL word4_12_3<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ4_0_ROCMFP4Eightx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·avx2DotQ4_0_ROCMFP4Eightx1(SB), NOSPLIT, $0-176
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
 	LEAQ (AX)(AX*2), CX
 
 tile:
-	MOVQ    AX, R8
-	SHLQ    $0x04, R8
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R8
-	ADDQ    w_base+24(FP), R8
-	VPXOR   Y0, Y0, Y0
-	MOVQ    xAt_base+80(FP), R9
-	MOVQ    (R9), R9
-	ADDQ    x_base+56(FP), R9
-	MOVQ    w_base+24(FP), R10
-	XORQ    R11, R11
+	MOVQ  ahead+168(FP), R8
+	ADDQ  w_base+24(FP), R8
+	VPXOR Y0, Y0, Y0
+	MOVQ  xAt_base+80(FP), R9
+	MOVQ  (R9), R9
+	ADDQ  x_base+56(FP), R9
+	MOVQ  w_base+24(FP), R10
+	XORQ  R11, R11
 
 half:
 	MOVQ R10, SI

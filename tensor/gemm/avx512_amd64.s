@@ -3123,7 +3123,7 @@ DATA word0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
 GLOBL word0f0f0f0f<>(SB), RODATA|NOPTR, $4
 
 // func avx512DotQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ4_0x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -3132,22 +3132,18 @@ TEXT ·avx512DotQ4_0x1(SB), NOSPLIT, $0-176
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z2, Z2, Z2
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z2, Z2, Z2
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPXOR           Y3, Y3, Y3
@@ -3285,7 +3281,7 @@ block:
 	RET
 
 // func avx512DotQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ4_0x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -3294,26 +3290,22 @@ TEXT ·avx512DotQ4_0x2(SB), NOSPLIT, $0-176
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPXOR           Y4, Y4, Y4
@@ -3584,7 +3576,7 @@ block:
 	RET
 
 // func avx512DotQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ4_1x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -3593,22 +3585,18 @@ TEXT ·avx512DotQ4_1x1(SB), NOSPLIT, $0-176
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z2, Z2, Z2
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z2, Z2, Z2
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z3
@@ -3725,7 +3713,7 @@ block:
 	RET
 
 // func avx512DotQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ4_1x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -3734,26 +3722,22 @@ TEXT ·avx512DotQ4_1x2(SB), NOSPLIT, $0-176
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z1
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z4
@@ -4109,7 +4093,7 @@ DATA spread23<>+56(SB)/8, $0x0303030303030303
 GLOBL spread23<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQ5_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ5_0x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -4122,22 +4106,18 @@ TEXT ·avx512DotQ5_0x1(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 spread23<>+0(SB), Z5
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z6, Z6, Z6
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z6, Z6, Z6
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPXOR           Y7, Y7, Y7
@@ -4316,7 +4296,7 @@ block:
 	RET
 
 // func avx512DotQ5_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ5_0x2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -4329,26 +4309,22 @@ TEXT ·avx512DotQ5_0x2(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 spread23<>+0(SB), Z5
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPXOR           Y8, Y8, Y8
@@ -4712,7 +4688,7 @@ block:
 	RET
 
 // func avx512DotQ5_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ5_1x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -4725,22 +4701,18 @@ TEXT ·avx512DotQ5_1x1(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 spread23<>+0(SB), Z5
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z6, Z6, Z6
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z6, Z6, Z6
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z7
@@ -4898,7 +4870,7 @@ block:
 	RET
 
 // func avx512DotQ5_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ5_1x2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -4911,26 +4883,22 @@ TEXT ·avx512DotQ5_1x2(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 spread23<>+0(SB), Z5
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z8
@@ -5265,7 +5233,7 @@ DATA word80808080<>+0(SB)/4, $0x80808080
 GLOBL word80808080<>(SB), RODATA|NOPTR, $4
 
 // func avx512DotQ8_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ8_0x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -5274,22 +5242,18 @@ TEXT ·avx512DotQ8_0x1(SB), NOSPLIT, $0-176
 	VPBROADCASTD word80808080<>+0(SB), Z1
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z2, Z2, Z2
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z2, Z2, Z2
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPXOR           Y3, Y3, Y3
@@ -8858,7 +8822,7 @@ DATA iq4Levels<>+56(SB)/8, $0xf1d9c5b5a6998d81
 GLOBL iq4Levels<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotIQ4_NLx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -8868,22 +8832,18 @@ TEXT ·avx512DotIQ4_NLx1(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z2
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z3, Z3, Z3
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z3, Z3, Z3
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPXOR           Y4, Y4, Y4
@@ -9029,7 +8989,7 @@ block:
 	RET
 
 // func avx512DotIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotIQ4_NLx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -9039,26 +8999,22 @@ TEXT ·avx512DotIQ4_NLx2(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z2
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPXOR           Y5, Y5, Y5
@@ -18837,7 +18793,7 @@ DATA word00200000<>+0(SB)/4, $0x00200000
 GLOBL word00200000<>(SB), RODATA|NOPTR, $4
 
 // func avx512DotMXFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotMXFP4x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -18850,22 +18806,18 @@ TEXT ·avx512DotMXFP4x1(SB), NOSPLIT, $0-176
 	VPBROADCASTD    word00200000<>+0(SB), Z5
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z6, Z6, Z6
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z6, Z6, Z6
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z7
@@ -18991,7 +18943,7 @@ block:
 	RET
 
 // func avx512DotMXFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotMXFP4x2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -19004,26 +18956,22 @@ TEXT ·avx512DotMXFP4x2(SB), NOSPLIT, $0-176
 	VPBROADCASTD    word00200000<>+0(SB), Z5
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    (SI), Z8
@@ -19330,7 +19278,7 @@ DATA wordbc000000<>+0(SB)/4, $0xbc000000
 GLOBL wordbc000000<>(SB), RODATA|NOPTR, $4
 
 // func avx512DotQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -19344,22 +19292,18 @@ TEXT ·avx512DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	VPBROADCASTD    wordbc000000<>+0(SB), Z6
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z7, Z7, Z7
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z7, Z7, Z7
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    14(SI), Z8
@@ -19517,7 +19461,7 @@ block:
 	RET
 
 // func avx512DotQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -19531,26 +19475,22 @@ TEXT ·avx512DotQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
 	VPBROADCASTD    wordbc000000<>+0(SB), Z6
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    14(SI), Z9
@@ -19877,7 +19817,7 @@ block:
 	RET
 
 // func avx512DotQ4_0_ROCMFP4_FASTx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -19891,22 +19831,18 @@ TEXT ·avx512DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-176
 	VPBROADCASTD    wordbc000000<>+0(SB), Z6
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z7, Z7, Z7
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z7, Z7, Z7
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    13(SI), Z8
@@ -20034,7 +19970,7 @@ block:
 	RET
 
 // func avx512DotQ4_0_ROCMFP4_FASTx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ4_0_ROCMFP4_FASTx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -20048,26 +19984,22 @@ TEXT ·avx512DotQ4_0_ROCMFP4_FASTx2(SB), NOSPLIT, $0-176
 	VPBROADCASTD    wordbc000000<>+0(SB), Z6
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    13(SI), Z9
@@ -20500,7 +20432,7 @@ DATA word03000000<>+0(SB)/4, $0x03000000
 GLOBL word03000000<>(SB), RODATA|NOPTR, $4
 
 // func avx512DotQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -20524,22 +20456,18 @@ TEXT ·avx512DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	VPBROADCASTD    word03000000<>+0(SB), Z10
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z11, Z11, Z11
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z11, Z11, Z11
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    6(SI), Z12
@@ -20791,7 +20719,7 @@ block:
 	RET
 
 // func avx512DotQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -20815,26 +20743,22 @@ TEXT ·avx512DotQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	VPBROADCASTD    word03000000<>+0(SB), Z10
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    6(SI), Z13
@@ -21426,7 +21350,7 @@ DATA shiftFP3<>+56(SB)/8, $0x0000000400000000
 GLOBL shiftFP3<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -21451,22 +21375,18 @@ TEXT ·avx512DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 shiftFP3<>+0(SB), Z11
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z12, Z12, Z12
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z12, Z12, Z12
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    10(SI), Z13
@@ -21723,7 +21643,7 @@ block:
 	RET
 
 // func avx512DotQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -21748,26 +21668,22 @@ TEXT ·avx512DotQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 shiftFP3<>+0(SB), Z11
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    10(SI), Z14
@@ -22415,7 +22331,7 @@ DATA word40404040<>+0(SB)/4, $0x40404040
 GLOBL word40404040<>(SB), RODATA|NOPTR, $4
 
 // func avx512DotQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -22436,22 +22352,18 @@ TEXT ·avx512DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	VPBROADCASTD    word40404040<>+0(SB), Z13
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z14, Z14, Z14
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z14, Z14, Z14
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    22(SI), Z15
@@ -22767,7 +22679,7 @@ block:
 	RET
 
 // func avx512DotQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -22788,26 +22700,22 @@ TEXT ·avx512DotQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	VPBROADCASTD    word40404040<>+0(SB), Z13
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    22(SI), Z16
@@ -23303,7 +23211,7 @@ block:
 	RET
 
 // func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -23316,22 +23224,18 @@ TEXT ·avx512DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	VPBROADCASTD wordbc000000<>+0(SB), Z5
 
 tile:
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    w_base+24(FP), R10
-	VPXORD  Z6, Z6, Z6
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z6, Z6, Z6
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    29(SI), Z7
@@ -23489,7 +23393,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ4_0x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ4_0x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -23507,23 +23411,19 @@ TEXT ·avx512DotQuadsQ4_0x1(SB), NOSPLIT, $0-176
 	VMOVDQU32    halves18_0<>+0(SB), Z5
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z6
@@ -24581,7 +24481,7 @@ DATA quarter3<>+63(SB)/1, $0x00
 GLOBL quarter3<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ4_0x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ4_0x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -24599,27 +24499,23 @@ TEXT ·avx512DotQuadsQ4_0x2(SB), NOSPLIT, $0-176
 	VMOVDQU32    halves18_0<>+0(SB), Z6
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    8(R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   8(R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z7
@@ -25451,7 +25347,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ4_1x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -25470,23 +25366,19 @@ TEXT ·avx512DotQuadsQ4_1x1(SB), NOSPLIT, $0-176
 	VMOVDQU32    halves20_2<>+0(SB), Z6
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z7
@@ -26374,7 +26266,7 @@ DATA halves20_2<>+63(SB)/1, $0x0f
 GLOBL halves20_2<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ4_1x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -26393,27 +26285,23 @@ TEXT ·avx512DotQuadsQ4_1x2(SB), NOSPLIT, $0-176
 	VMOVDQU32    halves20_2<>+0(SB), Z7
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    8(R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   8(R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z8
@@ -27390,11 +27278,7 @@ tile:
 	LEAQ    (R11)(AX*4), R12
 	CMPQ    DX, $0x03
 	JGE     long
-	MOVQ    AX, DX
-	SHLQ    $0x04, DX
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, DX
+	MOVQ    ahead+168(FP), DX
 	MOVQ    blocks+152(FP), BX
 	IMUL3Q  $0x000000b0, BX, BX
 	SUBQ    BX, DX
@@ -27415,20 +27299,16 @@ long:
 	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ    DX, $0x03
-	JNE     within
-	MOVQ    AX, R14
-	SHLQ    $0x04, R14
-	MOVQ    ahead+168(FP), R15
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ R15, R14
-	MOVQ    blocks+152(FP), R15
-	IMUL3Q  $0x000000b0, R15, R15
-	SUBQ    R15, R14
-	ADDQ    R14, R9
-	ADDQ    R14, R10
-	ADDQ    R14, R11
-	ADDQ    R14, R12
+	CMPQ   DX, $0x03
+	JNE    within
+	MOVQ   ahead+168(FP), R14
+	MOVQ   blocks+152(FP), R15
+	IMUL3Q $0x000000b0, R15, R15
+	SUBQ   R15, R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z8
@@ -28527,11 +28407,7 @@ tile:
 	LEAQ    (R11)(AX*4), R12
 	CMPQ    DX, $0x03
 	JGE     long
-	MOVQ    AX, DX
-	SHLQ    $0x04, DX
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, DX
+	MOVQ    ahead+168(FP), DX
 	MOVQ    blocks+152(FP), BX
 	IMUL3Q  $0x000000b0, BX, BX
 	SUBQ    BX, DX
@@ -28555,20 +28431,16 @@ long:
 	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ    DX, $0x03
-	JNE     within
-	MOVQ    AX, R15
-	SHLQ    $0x04, R15
-	MOVQ    ahead+168(FP), BP
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BP, R15
-	MOVQ    blocks+152(FP), BP
-	IMUL3Q  $0x000000b0, BP, BP
-	SUBQ    BP, R15
-	ADDQ    R15, R9
-	ADDQ    R15, R10
-	ADDQ    R15, R11
-	ADDQ    R15, R12
+	CMPQ   DX, $0x03
+	JNE    within
+	MOVQ   ahead+168(FP), R15
+	MOVQ   blocks+152(FP), BP
+	IMUL3Q $0x000000b0, BP, BP
+	SUBQ   BP, R15
+	ADDQ   R15, R9
+	ADDQ   R15, R10
+	ADDQ   R15, R11
+	ADDQ   R15, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z9
@@ -29705,11 +29577,7 @@ tile:
 	LEAQ    (R11)(AX*4), R12
 	CMPQ    DX, $0x03
 	JGE     long
-	MOVQ    AX, DX
-	SHLQ    $0x04, DX
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, DX
+	MOVQ    ahead+168(FP), DX
 	MOVQ    blocks+152(FP), BX
 	IMUL3Q  $0x000000c0, BX, BX
 	SUBQ    BX, DX
@@ -29730,20 +29598,16 @@ long:
 	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ    DX, $0x03
-	JNE     within
-	MOVQ    AX, R14
-	SHLQ    $0x04, R14
-	MOVQ    ahead+168(FP), R15
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ R15, R14
-	MOVQ    blocks+152(FP), R15
-	IMUL3Q  $0x000000c0, R15, R15
-	SUBQ    R15, R14
-	ADDQ    R14, R9
-	ADDQ    R14, R10
-	ADDQ    R14, R11
-	ADDQ    R14, R12
+	CMPQ   DX, $0x03
+	JNE    within
+	MOVQ   ahead+168(FP), R14
+	MOVQ   blocks+152(FP), R15
+	IMUL3Q $0x000000c0, R15, R15
+	SUBQ   R15, R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z9
@@ -31059,11 +30923,7 @@ tile:
 	LEAQ    (R11)(AX*4), R12
 	CMPQ    DX, $0x02
 	JGE     long
-	MOVQ    AX, DX
-	SHLQ    $0x04, DX
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, DX
+	MOVQ    ahead+168(FP), DX
 	MOVQ    blocks+152(FP), BX
 	IMUL3Q  $0x00000110, BX, BX
 	SUBQ    BX, DX
@@ -31084,20 +30944,16 @@ long:
 	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ    DX, $0x02
-	JNE     within
-	MOVQ    AX, R14
-	SHLQ    $0x04, R14
-	MOVQ    ahead+168(FP), R15
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ R15, R14
-	MOVQ    blocks+152(FP), R15
-	IMUL3Q  $0x00000110, R15, R15
-	SUBQ    R15, R14
-	ADDQ    R14, R9
-	ADDQ    R14, R10
-	ADDQ    R14, R11
-	ADDQ    R14, R12
+	CMPQ   DX, $0x02
+	JNE    within
+	MOVQ   ahead+168(FP), R14
+	MOVQ   blocks+152(FP), R15
+	IMUL3Q $0x00000110, R15, R15
+	SUBQ   R15, R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z6
@@ -32232,11 +32088,7 @@ tile:
 	LEAQ    (R11)(AX*4), R12
 	CMPQ    DX, $0x02
 	JGE     long
-	MOVQ    AX, DX
-	SHLQ    $0x04, DX
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, DX
+	MOVQ    ahead+168(FP), DX
 	MOVQ    blocks+152(FP), BX
 	IMUL3Q  $0x00000110, BX, BX
 	SUBQ    BX, DX
@@ -32260,20 +32112,16 @@ long:
 	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ    DX, $0x02
-	JNE     within
-	MOVQ    AX, R15
-	SHLQ    $0x04, R15
-	MOVQ    ahead+168(FP), BP
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BP, R15
-	MOVQ    blocks+152(FP), BP
-	IMUL3Q  $0x00000110, BP, BP
-	SUBQ    BP, R15
-	ADDQ    R15, R9
-	ADDQ    R15, R10
-	ADDQ    R15, R11
-	ADDQ    R15, R12
+	CMPQ   DX, $0x02
+	JNE    within
+	MOVQ   ahead+168(FP), R15
+	MOVQ   blocks+152(FP), BP
+	IMUL3Q $0x00000110, BP, BP
+	SUBQ   BP, R15
+	ADDQ   R15, R9
+	ADDQ   R15, R10
+	ADDQ   R15, R11
+	ADDQ   R15, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z7
@@ -33536,7 +33384,7 @@ within:
 	RET
 
 // func avx512DotQuadsQ2_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ2_Kx1(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
@@ -33550,23 +33398,19 @@ TEXT ·avx512DotQuadsQ2_Kx1(SB), NOSPLIT, $0-176
 	KMOVW  BX, K3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z2
@@ -34503,7 +34347,7 @@ DATA affine_040_051_140_151_260_271_360_371<>+63(SB)/1, $0x40
 GLOBL affine_040_051_140_151_260_271_360_371<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ2_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ2_Kx2(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
@@ -34517,27 +34361,23 @@ TEXT ·avx512DotQuadsQ2_Kx2(SB), NOSPLIT, $0-176
 	KMOVW  BX, K3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z3
@@ -35764,7 +35604,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ3_Kx1(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
@@ -35778,23 +35618,19 @@ TEXT ·avx512DotQuadsQ3_Kx1(SB), NOSPLIT, $0-176
 	KMOVW  BX, K3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word03030303<>+0(SB), Z2
@@ -36993,7 +36829,7 @@ DATA affine_062_162_272_372<>+63(SB)/1, $0x00
 GLOBL affine_062_162_272_372<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ3_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ3_Kx2(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
@@ -37007,27 +36843,23 @@ TEXT ·avx512DotQuadsQ3_Kx2(SB), NOSPLIT, $0-176
 	KMOVW  BX, K3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word03030303<>+0(SB), Z3
@@ -38368,7 +38200,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ4_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ4_Kx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -38384,23 +38216,19 @@ TEXT ·avx512DotQuadsQ4_Kx1(SB), NOSPLIT, $0-176
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z4
@@ -38988,7 +38816,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ4_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ4_Kx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -39004,27 +38832,23 @@ TEXT ·avx512DotQuadsQ4_Kx2(SB), NOSPLIT, $0-176
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z5
@@ -39866,7 +39690,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ5_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ5_Kx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -39882,23 +39706,19 @@ TEXT ·avx512DotQuadsQ5_Kx1(SB), NOSPLIT, $0-176
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z4
@@ -40922,7 +40742,7 @@ DATA affine_054_154_274_374<>+63(SB)/1, $0x00
 GLOBL affine_054_154_274_374<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ5_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ5_Kx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
@@ -40938,27 +40758,23 @@ TEXT ·avx512DotQuadsQ5_Kx2(SB), NOSPLIT, $0-176
 	VMOVDQU32    affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z4
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z5
@@ -41972,7 +41788,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ6_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ6_Kx1(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
@@ -41986,23 +41802,19 @@ TEXT ·avx512DotQuadsQ6_Kx1(SB), NOSPLIT, $0-176
 	KMOVW  BX, K3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    206(SI), Z2
@@ -43131,7 +42943,7 @@ DATA affine_044_055_144_155_264_275_364_375<>+63(SB)/1, $0x00
 GLOBL affine_044_055_144_155_264_275_364_375<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ6_Kx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsQ6_Kx2(SB), NOSPLIT, $0-176
 	MOVQ   tile_base+0(FP), DX
 	MOVQ   stride+48(FP), AX
@@ -43145,27 +42957,23 @@ TEXT ·avx512DotQuadsQ6_Kx2(SB), NOSPLIT, $0-176
 	KMOVW  BX, K3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    206(SI), Z3
@@ -44502,7 +44310,7 @@ block:
 	RET
 
 // func avx512DotQuadsIQ4_NLx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ4_NLx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
@@ -44521,23 +44329,19 @@ TEXT ·avx512DotQuadsIQ4_NLx1(SB), NOSPLIT, $0-176
 	VMOVDQU32       halves18_0<>+0(SB), Z6
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z7
@@ -45187,7 +44991,7 @@ block:
 	RET
 
 // func avx512DotQuadsIQ4_NLx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ4_NLx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), AX
 	MOVQ            stride+48(FP), AX
@@ -45206,27 +45010,23 @@ TEXT ·avx512DotQuadsIQ4_NLx2(SB), NOSPLIT, $0-176
 	VMOVDQU32       halves18_0<>+0(SB), Z7
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    8(R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   8(R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VBROADCASTI32X4 (R10), Z8
@@ -46122,7 +45922,7 @@ block:
 	RET
 
 // func avx512DotQuadsIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ4_XSx1(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -46139,23 +45939,19 @@ TEXT ·avx512DotQuadsIQ4_XSx1(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z4
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0000000f<>+0(SB), Z5
@@ -46715,7 +46511,7 @@ block:
 	RET
 
 // func avx512DotQuadsIQ4_XSx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ4_XSx2(SB), NOSPLIT, $0-176
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
@@ -46732,27 +46528,23 @@ TEXT ·avx512DotQuadsIQ4_XSx2(SB), NOSPLIT, $0-176
 	VBROADCASTI32X4 iq4Levels<>+0(SB), Z5
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), BX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), SI
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ SI, R10
-	ADDQ    BX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    xAt_base+80(FP), R12
-	MOVQ    8(R12), R12
-	ADDQ    x_base+56(FP), R12
-	MOVQ    w_base+24(FP), BX
-	MOVQ    BX, SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	LEAQ    (R8)(AX*4), R9
-	MOVQ    blocks+152(FP), BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), BX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   BX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
 
 block:
 	VPBROADCASTD    word0000000f<>+0(SB), Z6
@@ -47558,7 +47350,7 @@ block:
 	RET
 
 // func avx512DotQuadsIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ3_Sx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -47577,23 +47369,19 @@ TEXT ·avx512DotQuadsIQ3_Sx1(SB), NOSPLIT, $0-176
 	VPBROADCASTD word0f0f0f0f<>+0(SB), Z5
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    DX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   DX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VPXOR           Y6, Y6, Y6
@@ -49140,7 +48928,7 @@ DATA byte3OfRow<>+56(SB)/8, $0x0f0f0b0b0f0f0b0b
 GLOBL byte3OfRow<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsIQ2_XXSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ2_XXSx1(SB), NOSPLIT, $0-176
 	MOVQ      tile_base+0(FP), AX
 	MOVQ      stride+48(FP), AX
@@ -49160,23 +48948,19 @@ TEXT ·avx512DotQuadsIQ2_XXSx1(SB), NOSPLIT, $0-176
 	VMOVDQU32 multishift352e150e27200700<>+0(SB), Z6
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    DX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   DX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VPXOR           Y7, Y7, Y7
@@ -50069,7 +49853,7 @@ DATA parity0<>+56(SB)/8, $0x010204081020407f
 GLOBL parity0<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsIQ2_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ2_XSx1(SB), NOSPLIT, $0-176
 	MOVQ      tile_base+0(FP), AX
 	MOVQ      stride+48(FP), AX
@@ -50088,23 +49872,19 @@ TEXT ·avx512DotQuadsIQ2_XSx1(SB), NOSPLIT, $0-176
 	VMOVDQU32 ones<>+0(SB), Z5
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    DX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   DX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VPXOR           Y6, Y6, Y6
@@ -51283,7 +51063,7 @@ DATA parity1<>+56(SB)/8, $0x02040810204080fe
 GLOBL parity1<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsIQ2_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, GFNI, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ2_Sx1(SB), NOSPLIT, $0-176
 	MOVQ      tile_base+0(FP), AX
 	MOVQ      stride+48(FP), AX
@@ -51301,23 +51081,19 @@ TEXT ·avx512DotQuadsIQ2_Sx1(SB), NOSPLIT, $0-176
 	VMOVDQU32 scalesiq2sPlanes<>+0(SB), Z3
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R10
-	SHLQ    $0x04, R10
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R10
-	ADDQ    DX, R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    (R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R10
+	ADDQ   DX, R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VPXOR           Y5, Y5, Y5
@@ -52673,11 +52449,7 @@ tile:
 	LEAQ    (R11)(AX*4), R12
 	CMPQ    DX, $0x04
 	JGE     long
-	MOVQ    AX, DX
-	SHLQ    $0x04, DX
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, DX
+	MOVQ    ahead+168(FP), DX
 	MOVQ    blocks+152(FP), BX
 	IMUL3Q  $0x00000088, BX, BX
 	SUBQ    BX, DX
@@ -52698,20 +52470,16 @@ long:
 	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ    DX, $0x04
-	JNE     within
-	MOVQ    AX, R14
-	SHLQ    $0x04, R14
-	MOVQ    ahead+168(FP), R15
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ R15, R14
-	MOVQ    blocks+152(FP), R15
-	IMUL3Q  $0x00000088, R15, R15
-	SUBQ    R15, R14
-	ADDQ    R14, R9
-	ADDQ    R14, R10
-	ADDQ    R14, R11
-	ADDQ    R14, R12
+	CMPQ   DX, $0x04
+	JNE    within
+	MOVQ   ahead+168(FP), R14
+	MOVQ   blocks+152(FP), R15
+	IMUL3Q $0x00000088, R15, R15
+	SUBQ   R15, R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z10
@@ -53600,11 +53368,7 @@ tile:
 	LEAQ    (R11)(AX*4), R12
 	CMPQ    DX, $0x04
 	JGE     long
-	MOVQ    AX, DX
-	SHLQ    $0x04, DX
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, DX
+	MOVQ    ahead+168(FP), DX
 	MOVQ    blocks+152(FP), BX
 	IMUL3Q  $0x00000088, BX, BX
 	SUBQ    BX, DX
@@ -53628,20 +53392,16 @@ long:
 	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ    DX, $0x04
-	JNE     within
-	MOVQ    AX, R15
-	SHLQ    $0x04, R15
-	MOVQ    ahead+168(FP), BP
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BP, R15
-	MOVQ    blocks+152(FP), BP
-	IMUL3Q  $0x00000088, BP, BP
-	SUBQ    BP, R15
-	ADDQ    R15, R9
-	ADDQ    R15, R10
-	ADDQ    R15, R11
-	ADDQ    R15, R12
+	CMPQ   DX, $0x04
+	JNE    within
+	MOVQ   ahead+168(FP), R15
+	MOVQ   blocks+152(FP), BP
+	IMUL3Q $0x00000088, BP, BP
+	SUBQ   BP, R15
+	ADDQ   R15, R9
+	ADDQ   R15, R10
+	ADDQ   R15, R11
+	ADDQ   R15, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z11
@@ -54608,7 +54368,7 @@ within:
 	RET
 
 // func avx512DotQuadsQ2_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -54631,23 +54391,19 @@ TEXT ·avx512DotQuadsQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	VMOVDQU32    multishift3e3c3a381e1c1a18<>+0(SB), Z10
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z11
@@ -55437,7 +55193,7 @@ DATA order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+56(SB)/8, $0x8080
 GLOBL order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -55460,27 +55216,23 @@ TEXT ·avx512DotQuadsQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	VMOVDQU32    multishift3e3c3a381e1c1a18<>+0(SB), Z11
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    8(R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   8(R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z12
@@ -56320,7 +56072,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ3_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -56341,23 +56093,19 @@ TEXT ·avx512DotQuadsQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	VMOVDQU32    multishift35322f2c15120f0c<>+0(SB), Z8
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z9
@@ -57173,7 +56921,7 @@ DATA order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+56(SB)/8, $0x800d0c0b800a
 GLOBL order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -57194,27 +56942,23 @@ TEXT ·avx512DotQuadsQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	VMOVDQU32    multishift35322f2c15120f0c<>+0(SB), Z9
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    8(R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   8(R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z10
@@ -58090,7 +57834,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -58110,23 +57854,19 @@ TEXT ·avx512DotQuadsQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	VMOVDQU32    multishift3c342c241c140c04<>+0(SB), Z7
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VMOVDQU32       scales18<>+0(SB), Z8
@@ -58975,7 +58715,7 @@ DATA scales18<>+63(SB)/1, $0x7f
 GLOBL scales18<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -58995,27 +58735,23 @@ TEXT ·avx512DotQuadsQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
 	VMOVDQU32    multishift3c342c241c140c04<>+0(SB), Z8
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    8(R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   8(R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VMOVDQU32       scales18<>+0(SB), Z9
@@ -59888,7 +59624,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ6_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -59908,23 +59644,19 @@ TEXT ·avx512DotQuadsQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	VMOVDQU32    multishift322c2620120c0600<>+0(SB), Z7
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z8
@@ -60968,7 +60700,7 @@ DATA order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+56(SB)/8, $0x800b0a098008
 GLOBL order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -60988,27 +60720,23 @@ TEXT ·avx512DotQuadsQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	VMOVDQU32    multishift322c2620120c0600<>+0(SB), Z8
 
 tile:
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    w_base+24(FP), DX
-	MOVQ    AX, R9
-	SHLQ    $0x04, R9
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, R9
-	ADDQ    DX, R9
-	MOVQ    xAt_base+80(FP), R10
-	MOVQ    (R10), R10
-	ADDQ    x_base+56(FP), R10
-	MOVQ    xAt_base+80(FP), R11
-	MOVQ    8(R11), R11
-	ADDQ    x_base+56(FP), R11
-	MOVQ    w_base+24(FP), DX
-	MOVQ    DX, BX
-	LEAQ    (BX)(AX*4), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), R8
-	MOVQ    blocks+152(FP), DX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   w_base+24(FP), DX
+	MOVQ   ahead+168(FP), R9
+	ADDQ   DX, R9
+	MOVQ   xAt_base+80(FP), R10
+	MOVQ   (R10), R10
+	ADDQ   x_base+56(FP), R10
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   8(R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   w_base+24(FP), DX
+	MOVQ   DX, BX
+	LEAQ   (BX)(AX*4), SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	MOVQ   blocks+152(FP), DX
 
 block:
 	VMOVDQA32       Z0, Z9
@@ -62168,11 +61896,7 @@ tile:
 	LEAQ    (R11)(AX*4), R12
 	CMPQ    DX, $0x04
 	JGE     long
-	MOVQ    AX, DX
-	SHLQ    $0x04, DX
-	MOVQ    ahead+168(FP), BX
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ BX, DX
+	MOVQ    ahead+168(FP), DX
 	MOVQ    blocks+152(FP), BX
 	IMUL3Q  $0x00000088, BX, BX
 	SUBQ    BX, DX
@@ -62193,20 +61917,16 @@ long:
 	MOVQ blocks+152(FP), DX
 
 block:
-	CMPQ    DX, $0x04
-	JNE     within
-	MOVQ    AX, R14
-	SHLQ    $0x04, R14
-	MOVQ    ahead+168(FP), R15
-	CMPQ    tiles+160(FP), $0x01
-	CMOVQEQ R15, R14
-	MOVQ    blocks+152(FP), R15
-	IMUL3Q  $0x00000088, R15, R15
-	SUBQ    R15, R14
-	ADDQ    R14, R9
-	ADDQ    R14, R10
-	ADDQ    R14, R11
-	ADDQ    R14, R12
+	CMPQ   DX, $0x04
+	JNE    within
+	MOVQ   ahead+168(FP), R14
+	MOVQ   blocks+152(FP), R15
+	IMUL3Q $0x00000088, R15, R15
+	SUBQ   R15, R14
+	ADDQ   R14, R9
+	ADDQ   R14, R10
+	ADDQ   R14, R11
+	ADDQ   R14, R12
 
 within:
 	VBROADCASTI32X4 (R13), Z11

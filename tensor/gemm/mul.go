@@ -47,8 +47,8 @@ func (f *format) fileBytes(t tensor.Type, k int) int { return k / t.BlockSize() 
 // where the list is nil. Rows listed twice in dstRows are a mistake.
 //
 // w begins with rows rows of cols elements of type t in file layout. next is
-// what will be multiplied after them: with one or two columns, as much of it as
-// 16 rows is fetched meanwhile. It may be nil. x holds rows of activations as PrepareRow
+// what will be multiplied after them: with one or two columns, AheadRows of it
+// are fetched meanwhile. It may be nil. x holds rows of activations as PrepareRow
 // makes them (for this type or one of the same Form), scratch at least
 // ScratchBytes.
 //
@@ -192,36 +192,63 @@ func (p *product) dotKernels() (kernels *[dotColumns]dotFunc, blocks int) {
 	return p.set.dot[p.t], p.cols / p.t.BlockSize()
 }
 
-// dotBytes of weights at most are multiplied in one call of a kernel, or 16 rows: so that the runtime can preempt Mul, and yet
-// short rows are not more calls than work.
-const dotBytes = 64 << 10
+const (
+	// dotBytes of weights at most are multiplied in one call of a kernel, or 16 rows: so that the runtime can
+	// preempt Mul, and yet short rows are not more calls than work.
+	dotBytes = 64 << 10
 
-// dot multiplies with few columns. Without a kernel for two, each 16 rows come
-// from memory for the first one and from the cache for the other. If the rows
-// are no whole number of tiles, the last tile overlaps the one before.
+	// aheadBytes at least are fetched ahead: what memory delivers in the time that it takes to begin.
+	aheadBytes = 8 << 10
+)
+
+// AheadRows is the number of rows that Mul fetches ahead with one or two
+// columns. Whoever calls it with rows that nobody has fetched may fetch as many first.
+func AheadRows(rowBytes int) int {
+	tile := tileRows * rowBytes
+	return tileRows * max(1, (aheadBytes+tile-1)/max(1, tile))
+}
+
+// dot multiplies with few columns. If the rows are no whole number of tiles, the last tile overlaps the one before.
 func (p *product) dot(cols columns, kernels *[dotColumns]dotFunc, blocks int, tile []byte) {
-	width, atOnce := p.n, max(1, dotBytes/(tileRows*p.rowBytes))
-	if kernels[width-1] == nil {
-		width, atOnce = 1, 1
+	d := dots{cols: cols, width: p.n, atOnce: max(1, dotBytes/(tileRows*p.rowBytes)), blocks: blocks, tile: tile}
+	if kernels[d.width-1] == nil {
+		d.width, d.atOnce = 1, 1
 	}
-	kernel := kernels[width-1]
-	for row := 0; row < p.rows; {
-		row = min(row, p.rows-tileRows)
-		tiles := min(atOnce, (p.rows-row)/tileRows)
-		end := row + tiles*tileRows
-		w, ahead := p.w[row*p.rowBytes:end*p.rowBytes], tileRows*p.rowBytes
-		if end+tileRows > p.rows {
-			ahead = p.beyond(w[len(w)-ahead:])
-		}
+	d.kernel = kernels[d.width-1]
+	ahead, whole := AheadRows(p.rowBytes), p.rows/tileRows*tileRows
+	early := max(0, whole-ahead) // what is ahead of them is of this product
+	p.dotRows(d, 0, early, ahead*p.rowBytes)
+	p.dotRows(d, early, whole, p.beyond(p.w[early*p.rowBytes:]))
+	if whole < p.rows {
+		p.dotRows(d, p.rows-tileRows, p.rows, 0)
+	}
+}
+
+// dots are calls of a kernel for few columns.
+type dots struct {
+	kernel dotFunc
+	cols   columns
+	width  int // columns of a call
+	atOnce int // tiles of a call
+	blocks int
+	tile   []byte
+}
+
+// dotRows multiplies rows [row, end), a whole number of tiles. Without a kernel for two columns, each 16 rows come
+// from memory for the first one and from the cache for the other.
+func (p *product) dotRows(d dots, row, end, ahead int) {
+	for row < end {
+		tiles := min(d.atOnce, (end-row)/tileRows)
 		for c := range p.n {
-			cols.from[c] = at(p.xRows, c) * p.xBytes
-			cols.to[c] = at(p.dstRows, c)*p.dstStride + row
+			d.cols.from[c] = at(p.xRows, c) * p.xBytes
+			d.cols.to[c] = at(p.dstRows, c)*p.dstStride + row
 		}
-		for c := 0; c < p.n; c += width {
-			kernel(tile, w, p.rowBytes, p.x, cols.from[c:][:width], p.dst, cols.to[c:][:width], blocks, tiles, ahead)
-			ahead = 0
+		next := row + tiles*tileRows
+		for c := 0; c < p.n; c += d.width {
+			d.kernel(d.tile, p.w[row*p.rowBytes:next*p.rowBytes], p.rowBytes, p.x, d.cols.from[c:][:d.width], p.dst, d.cols.to[c:][:d.width],
+				d.blocks, tiles, ahead)
 		}
-		row = end
+		row = next
 	}
 }
 

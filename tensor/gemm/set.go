@@ -15,8 +15,8 @@ type (
 
 	// dotFunc multiplies all blocks blocks of tiles times 16 rows, which begin at
 	// w[r*stride], with few columns: the activations of column c begin at
-	// x[xAt[c]], its results at dst[dstAt[c]]. tile is memory for one block of 16 rows. The
-	// bytes from ahead on, counted from the last 16 rows, will be needed next.
+	// x[xAt[c]], its results at dst[dstAt[c]]. tile is memory for one block of 16 rows. While it
+	// multiplies 16 rows it fetches as many bytes ahead of them.
 	dotFunc func(tile, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks, tiles, ahead int)
 
 	// productFunc multiplies blocks blocks of 32 elements of a tile with

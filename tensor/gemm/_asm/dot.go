@@ -69,17 +69,6 @@ func store(acc []VecVirtual) {
 	ADDQ(Imm(uint64(4*v.rows())), parameter(Param("dst").Base()))
 }
 
-// distance is how far what comes after a tile is from it.
-func (u *unpacker) distance() GPVirtual {
-	d, ahead := GP64(), GP64()
-	MOVQ(u.stride, d)
-	SHLQ(Imm(4), d)
-	Load(Param("ahead"), ahead)
-	CMPQ(parameter(Param("tiles")), Imm(1))
-	CMOVQEQ(ahead, d)
-	return d
-}
-
 // parameter addresses a parameter.
 func parameter(c gotypes.Component) Mem {
 	p, err := c.Resolve()
@@ -111,7 +100,8 @@ func dot(name string, n int, f form, size, bytes int, body func(*unpacker) func(
 		d.acc = append(d.acc, v.reg())
 	}
 	u.eachTile(func() {
-		d.ahead = u.distance()
+		d.ahead = GP64()
+		Load(Param("ahead"), d.ahead)
 		ADDQ(parameter(Param("w").Base()), d.ahead)
 		for _, acc := range d.acc {
 			v.zero(acc)

@@ -140,7 +140,8 @@ func (q *quads) lookAhead() {
 	w := Load(Param("w").Base(), GP64())
 	q.ahead = nil
 	if q.turns == 0 {
-		p := q.u.distance()
+		p := GP64()
+		Load(Param("ahead"), p)
 		ADDQ(w, p)
 		q.ahead = append(q.ahead, p)
 		return
@@ -179,7 +180,8 @@ func (q *quads) turnAhead() {
 
 // nextRows moves ahead from the end of the rows to the beginning of the next.
 func (q *quads) nextRows() {
-	next, row := q.u.distance(), GP64()
+	next, row := GP64(), GP64()
+	Load(Param("ahead"), next)
 	Load(Param("blocks"), row)
 	IMUL3Q(U32(q.u.bytes), row, row)
 	SUBQ(row, next)
