@@ -34769,7 +34769,7 @@ block:
 	RET
 
 // func avx2UnpackQ4_0_ROCMFP4(tile []byte, w []byte, stride int, blocks int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·avx2UnpackQ4_0_ROCMFP4(SB), NOSPLIT, $0-64
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -34794,26 +34794,23 @@ block:
 	VPINSRD        $0x02, 14(DI)(AX*2), X1, X1
 	VPINSRD        $0x03, 14(DI)(CX*1), X1, X1
 	VINSERTI128    $0x01, X1, Y0, Y0
-	VPSLLD         $0x04, Y0, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
-	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
-	VMINPS         Y2, Y1, Y1
-	VMOVDQU        Y1, 256(DX)
-	VPSRLD         $0x04, Y0, Y0
-	VPAND          vector0ff00000<>+0(SB), Y0, Y0
-	VMOVDQU        vector07e00000<>+0(SB), Y1
-	VPSUBD         Y0, Y1, Y1
-	VPSRAD         $0x1f, Y1, Y1
-	VPANDN         Y0, Y1, Y0
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y0, Y1
+	VPCMPEQB       Y0, Y1, Y1
+	VPAND          Y0, Y1, Y1
+	VPSLLD         $0x04, Y1, Y0
+	VPAND          vector07f00000<>+0(SB), Y0, Y0
 	VPADDD         vector3b800000<>+0(SB), Y0, Y0
-	VADDPS         Y0, Y0, Y1
-	VADDPS         vectorbc000000<>+0(SB), Y1, Y1
+	VMOVAPS        Y0, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
+	VMINPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 256(DX)
+	VPSRLD         $0x04, Y1, Y0
+	VPAND          vector07f00000<>+0(SB), Y0, Y0
+	VPADDD         vector3b800000<>+0(SB), Y0, Y0
+	VMOVAPS        Y0, Y1
+	VMOVDQU        vector40000000<>+0(SB), Y2
+	VFMADD213PS    vectorbc000000<>+0(SB), Y2, Y1
 	VMINPS         Y1, Y0, Y0
 	VMOVDQU        Y0, 576(DX)
 	VBROADCASTI128 (SI), Y0
@@ -34891,25 +34888,25 @@ DATA rocmFP4<>+48(SB)/8, $0x1412100e0d0c0b0a
 DATA rocmFP4<>+56(SB)/8, $0x000204060708090a
 GLOBL rocmFP4<>(SB), RODATA|NOPTR, $64
 
-DATA vector0ff00000<>+0(SB)/8, $0x0ff000000ff00000
-DATA vector0ff00000<>+8(SB)/8, $0x0ff000000ff00000
-DATA vector0ff00000<>+16(SB)/8, $0x0ff000000ff00000
-DATA vector0ff00000<>+24(SB)/8, $0x0ff000000ff00000
-DATA vector0ff00000<>+32(SB)/8, $0x0ff000000ff00000
-DATA vector0ff00000<>+40(SB)/8, $0x0ff000000ff00000
-DATA vector0ff00000<>+48(SB)/8, $0x0ff000000ff00000
-DATA vector0ff00000<>+56(SB)/8, $0x0ff000000ff00000
-GLOBL vector0ff00000<>(SB), RODATA|NOPTR, $64
+DATA vector7e7e7e7e<>+0(SB)/8, $0x7e7e7e7e7e7e7e7e
+DATA vector7e7e7e7e<>+8(SB)/8, $0x7e7e7e7e7e7e7e7e
+DATA vector7e7e7e7e<>+16(SB)/8, $0x7e7e7e7e7e7e7e7e
+DATA vector7e7e7e7e<>+24(SB)/8, $0x7e7e7e7e7e7e7e7e
+DATA vector7e7e7e7e<>+32(SB)/8, $0x7e7e7e7e7e7e7e7e
+DATA vector7e7e7e7e<>+40(SB)/8, $0x7e7e7e7e7e7e7e7e
+DATA vector7e7e7e7e<>+48(SB)/8, $0x7e7e7e7e7e7e7e7e
+DATA vector7e7e7e7e<>+56(SB)/8, $0x7e7e7e7e7e7e7e7e
+GLOBL vector7e7e7e7e<>(SB), RODATA|NOPTR, $64
 
-DATA vector07e00000<>+0(SB)/8, $0x07e0000007e00000
-DATA vector07e00000<>+8(SB)/8, $0x07e0000007e00000
-DATA vector07e00000<>+16(SB)/8, $0x07e0000007e00000
-DATA vector07e00000<>+24(SB)/8, $0x07e0000007e00000
-DATA vector07e00000<>+32(SB)/8, $0x07e0000007e00000
-DATA vector07e00000<>+40(SB)/8, $0x07e0000007e00000
-DATA vector07e00000<>+48(SB)/8, $0x07e0000007e00000
-DATA vector07e00000<>+56(SB)/8, $0x07e0000007e00000
-GLOBL vector07e00000<>(SB), RODATA|NOPTR, $64
+DATA vector07f00000<>+0(SB)/8, $0x07f0000007f00000
+DATA vector07f00000<>+8(SB)/8, $0x07f0000007f00000
+DATA vector07f00000<>+16(SB)/8, $0x07f0000007f00000
+DATA vector07f00000<>+24(SB)/8, $0x07f0000007f00000
+DATA vector07f00000<>+32(SB)/8, $0x07f0000007f00000
+DATA vector07f00000<>+40(SB)/8, $0x07f0000007f00000
+DATA vector07f00000<>+48(SB)/8, $0x07f0000007f00000
+DATA vector07f00000<>+56(SB)/8, $0x07f0000007f00000
+GLOBL vector07f00000<>(SB), RODATA|NOPTR, $64
 
 DATA vector3b800000<>+0(SB)/8, $0x3b8000003b800000
 DATA vector3b800000<>+8(SB)/8, $0x3b8000003b800000
@@ -34920,6 +34917,16 @@ DATA vector3b800000<>+40(SB)/8, $0x3b8000003b800000
 DATA vector3b800000<>+48(SB)/8, $0x3b8000003b800000
 DATA vector3b800000<>+56(SB)/8, $0x3b8000003b800000
 GLOBL vector3b800000<>(SB), RODATA|NOPTR, $64
+
+DATA vector40000000<>+0(SB)/8, $0x4000000040000000
+DATA vector40000000<>+8(SB)/8, $0x4000000040000000
+DATA vector40000000<>+16(SB)/8, $0x4000000040000000
+DATA vector40000000<>+24(SB)/8, $0x4000000040000000
+DATA vector40000000<>+32(SB)/8, $0x4000000040000000
+DATA vector40000000<>+40(SB)/8, $0x4000000040000000
+DATA vector40000000<>+48(SB)/8, $0x4000000040000000
+DATA vector40000000<>+56(SB)/8, $0x4000000040000000
+GLOBL vector40000000<>(SB), RODATA|NOPTR, $64
 
 DATA vectorbc000000<>+0(SB)/8, $0xbc000000bc000000
 DATA vectorbc000000<>+8(SB)/8, $0xbc000000bc000000
@@ -34965,26 +34972,23 @@ block:
 	VPINSRD        $0x02, 14(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 14(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSLLD         $0x04, Y1, Y2
-	VPAND          vector0ff00000<>+0(SB), Y2, Y2
-	VMOVDQU        vector07e00000<>+0(SB), Y3
-	VPSUBD         Y2, Y3, Y3
-	VPSRAD         $0x1f, Y3, Y3
-	VPANDN         Y2, Y3, Y2
-	VPADDD         vector3b800000<>+0(SB), Y2, Y2
-	VADDPS         Y2, Y2, Y3
-	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
-	VMINPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 256(DX)
-	VPSRLD         $0x04, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSLLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y3
+	VMOVDQU        vector40000000<>+0(SB), Y4
+	VFMADD213PS    vectorbc000000<>+0(SB), Y4, Y3
+	VMINPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 256(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 576(DX)
 	VBROADCASTI128 (SI), Y1
@@ -35104,7 +35108,7 @@ block:
 	RET
 
 // func avx2UnpackQ4_0_ROCMFP4_FAST(tile []byte, w []byte, stride int, blocks int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·avx2UnpackQ4_0_ROCMFP4_FAST(SB), NOSPLIT, $0-64
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -35129,15 +35133,15 @@ block:
 	VPINSRD        $0x02, 13(DI)(AX*2), X1, X1
 	VPINSRD        $0x03, 13(DI)(CX*1), X1, X1
 	VINSERTI128    $0x01, X1, Y0, Y0
-	VPSRLD         $0x04, Y0, Y0
-	VPAND          vector0ff00000<>+0(SB), Y0, Y0
-	VMOVDQU        vector07e00000<>+0(SB), Y1
-	VPSUBD         Y0, Y1, Y1
-	VPSRAD         $0x1f, Y1, Y1
-	VPANDN         Y0, Y1, Y0
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y0, Y1
+	VPCMPEQB       Y0, Y1, Y1
+	VPAND          Y0, Y1, Y1
+	VPSRLD         $0x04, Y1, Y0
+	VPAND          vector07f00000<>+0(SB), Y0, Y0
 	VPADDD         vector3b800000<>+0(SB), Y0, Y0
-	VADDPS         Y0, Y0, Y1
-	VADDPS         vectorbc000000<>+0(SB), Y1, Y1
+	VMOVAPS        Y0, Y1
+	VMOVDQU        vector40000000<>+0(SB), Y2
+	VFMADD213PS    vectorbc000000<>+0(SB), Y2, Y1
 	VMINPS         Y1, Y0, Y0
 	VMOVDQU        Y0, 512(DX)
 	VBROADCASTI128 (SI), Y0
@@ -35239,15 +35243,15 @@ block:
 	VPINSRD        $0x02, 13(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 13(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSRLD         $0x04, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 (SI), Y1
@@ -35351,7 +35355,7 @@ block:
 	RET
 
 // func avx2UnpackQ2_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·avx2UnpackQ2_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -35376,26 +35380,23 @@ block:
 	VPINSRD      $0x02, 6(DI)(AX*2), X1, X1
 	VPINSRD      $0x03, 6(DI)(CX*1), X1, X1
 	VINSERTI128  $0x01, X1, Y0, Y0
-	VPSLLD       $0x04, Y0, Y1
-	VPAND        vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU      vector07e00000<>+0(SB), Y2
-	VPSUBD       Y1, Y2, Y2
-	VPSRAD       $0x1f, Y2, Y2
-	VPANDN       Y1, Y2, Y1
-	VPADDD       vector3b800000<>+0(SB), Y1, Y1
-	VADDPS       Y1, Y1, Y2
-	VADDPS       vectorbc000000<>+0(SB), Y2, Y2
-	VMINPS       Y2, Y1, Y1
-	VMOVDQU      Y1, 256(DX)
-	VPSRLD       $0x04, Y0, Y0
-	VPAND        vector0ff00000<>+0(SB), Y0, Y0
-	VMOVDQU      vector07e00000<>+0(SB), Y1
-	VPSUBD       Y0, Y1, Y1
-	VPSRAD       $0x1f, Y1, Y1
-	VPANDN       Y0, Y1, Y0
+	VPMINUB      vector7e7e7e7e<>+0(SB), Y0, Y1
+	VPCMPEQB     Y0, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VPSLLD       $0x04, Y1, Y0
+	VPAND        vector07f00000<>+0(SB), Y0, Y0
 	VPADDD       vector3b800000<>+0(SB), Y0, Y0
-	VADDPS       Y0, Y0, Y1
-	VADDPS       vectorbc000000<>+0(SB), Y1, Y1
+	VMOVAPS      Y0, Y2
+	VMOVDQU      vector40000000<>+0(SB), Y3
+	VFMADD213PS  vectorbc000000<>+0(SB), Y3, Y2
+	VMINPS       Y2, Y0, Y0
+	VMOVDQU      Y0, 256(DX)
+	VPSRLD       $0x04, Y1, Y0
+	VPAND        vector07f00000<>+0(SB), Y0, Y0
+	VPADDD       vector3b800000<>+0(SB), Y0, Y0
+	VMOVAPS      Y0, Y1
+	VMOVDQU      vector40000000<>+0(SB), Y2
+	VFMADD213PS  vectorbc000000<>+0(SB), Y2, Y1
 	VMINPS       Y1, Y0, Y0
 	VMOVDQU      Y0, 576(DX)
 	VPBROADCASTQ (SI), Y0
@@ -35661,26 +35662,23 @@ block:
 	VPINSRD        $0x02, 6(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 6(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSLLD         $0x04, Y1, Y2
-	VPAND          vector0ff00000<>+0(SB), Y2, Y2
-	VMOVDQU        vector07e00000<>+0(SB), Y3
-	VPSUBD         Y2, Y3, Y3
-	VPSRAD         $0x1f, Y3, Y3
-	VPANDN         Y2, Y3, Y2
-	VPADDD         vector3b800000<>+0(SB), Y2, Y2
-	VADDPS         Y2, Y2, Y3
-	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
-	VMINPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 256(DX)
-	VPSRLD         $0x04, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSLLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y3
+	VMOVDQU        vector40000000<>+0(SB), Y4
+	VFMADD213PS    vectorbc000000<>+0(SB), Y4, Y3
+	VMINPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 256(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 576(DX)
 	VPBROADCASTQ   (SI), Y1
@@ -35895,7 +35893,7 @@ block:
 	RET
 
 // func avx2UnpackQ3_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·avx2UnpackQ3_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -35920,26 +35918,23 @@ block:
 	VPINSRD      $0x02, 10(DI)(AX*2), X1, X1
 	VPINSRD      $0x03, 10(DI)(CX*1), X1, X1
 	VINSERTI128  $0x01, X1, Y0, Y0
-	VPSLLD       $0x04, Y0, Y1
-	VPAND        vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU      vector07e00000<>+0(SB), Y2
-	VPSUBD       Y1, Y2, Y2
-	VPSRAD       $0x1f, Y2, Y2
-	VPANDN       Y1, Y2, Y1
-	VPADDD       vector3b800000<>+0(SB), Y1, Y1
-	VADDPS       Y1, Y1, Y2
-	VADDPS       vectorbc000000<>+0(SB), Y2, Y2
-	VMINPS       Y2, Y1, Y1
-	VMOVDQU      Y1, 256(DX)
-	VPSRLD       $0x04, Y0, Y0
-	VPAND        vector0ff00000<>+0(SB), Y0, Y0
-	VMOVDQU      vector07e00000<>+0(SB), Y1
-	VPSUBD       Y0, Y1, Y1
-	VPSRAD       $0x1f, Y1, Y1
-	VPANDN       Y0, Y1, Y0
+	VPMINUB      vector7e7e7e7e<>+0(SB), Y0, Y1
+	VPCMPEQB     Y0, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VPSLLD       $0x04, Y1, Y0
+	VPAND        vector07f00000<>+0(SB), Y0, Y0
 	VPADDD       vector3b800000<>+0(SB), Y0, Y0
-	VADDPS       Y0, Y0, Y1
-	VADDPS       vectorbc000000<>+0(SB), Y1, Y1
+	VMOVAPS      Y0, Y2
+	VMOVDQU      vector40000000<>+0(SB), Y3
+	VFMADD213PS  vectorbc000000<>+0(SB), Y3, Y2
+	VMINPS       Y2, Y0, Y0
+	VMOVDQU      Y0, 256(DX)
+	VPSRLD       $0x04, Y1, Y0
+	VPAND        vector07f00000<>+0(SB), Y0, Y0
+	VPADDD       vector3b800000<>+0(SB), Y0, Y0
+	VMOVAPS      Y0, Y1
+	VMOVDQU      vector40000000<>+0(SB), Y2
+	VFMADD213PS  vectorbc000000<>+0(SB), Y2, Y1
 	VMINPS       Y1, Y0, Y0
 	VMOVDQU      Y0, 576(DX)
 	VPBROADCASTQ (SI), Y0
@@ -36227,26 +36222,23 @@ block:
 	VPINSRD        $0x02, 10(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 10(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSLLD         $0x04, Y1, Y2
-	VPAND          vector0ff00000<>+0(SB), Y2, Y2
-	VMOVDQU        vector07e00000<>+0(SB), Y3
-	VPSUBD         Y2, Y3, Y3
-	VPSRAD         $0x1f, Y3, Y3
-	VPANDN         Y2, Y3, Y2
-	VPADDD         vector3b800000<>+0(SB), Y2, Y2
-	VADDPS         Y2, Y2, Y3
-	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
-	VMINPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 256(DX)
-	VPSRLD         $0x04, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSLLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y3
+	VMOVDQU        vector40000000<>+0(SB), Y4
+	VFMADD213PS    vectorbc000000<>+0(SB), Y4, Y3
+	VMINPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 256(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 576(DX)
 	VPBROADCASTQ   (SI), Y1
@@ -36473,7 +36465,7 @@ block:
 	RET
 
 // func avx2UnpackQ6_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·avx2UnpackQ6_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -36498,26 +36490,23 @@ block:
 	VPINSRD        $0x02, 22(DI)(AX*2), X1, X1
 	VPINSRD        $0x03, 22(DI)(CX*1), X1, X1
 	VINSERTI128    $0x01, X1, Y0, Y0
-	VPSLLD         $0x04, Y0, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
-	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
-	VMINPS         Y2, Y1, Y1
-	VMOVDQU        Y1, 256(DX)
-	VPSRLD         $0x04, Y0, Y0
-	VPAND          vector0ff00000<>+0(SB), Y0, Y0
-	VMOVDQU        vector07e00000<>+0(SB), Y1
-	VPSUBD         Y0, Y1, Y1
-	VPSRAD         $0x1f, Y1, Y1
-	VPANDN         Y0, Y1, Y0
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y0, Y1
+	VPCMPEQB       Y0, Y1, Y1
+	VPAND          Y0, Y1, Y1
+	VPSLLD         $0x04, Y1, Y0
+	VPAND          vector07f00000<>+0(SB), Y0, Y0
 	VPADDD         vector3b800000<>+0(SB), Y0, Y0
-	VADDPS         Y0, Y0, Y1
-	VADDPS         vectorbc000000<>+0(SB), Y1, Y1
+	VMOVAPS        Y0, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
+	VMINPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 256(DX)
+	VPSRLD         $0x04, Y1, Y0
+	VPAND          vector07f00000<>+0(SB), Y0, Y0
+	VPADDD         vector3b800000<>+0(SB), Y0, Y0
+	VMOVAPS        Y0, Y1
+	VMOVDQU        vector40000000<>+0(SB), Y2
+	VFMADD213PS    vectorbc000000<>+0(SB), Y2, Y1
 	VMINPS         Y1, Y0, Y0
 	VMOVDQU        Y0, 576(DX)
 	VBROADCASTI128 (SI), Y0
@@ -36895,26 +36884,23 @@ block:
 	VPINSRD        $0x02, 22(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 22(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSLLD         $0x04, Y1, Y2
-	VPAND          vector0ff00000<>+0(SB), Y2, Y2
-	VMOVDQU        vector07e00000<>+0(SB), Y3
-	VPSUBD         Y2, Y3, Y3
-	VPSRAD         $0x1f, Y3, Y3
-	VPANDN         Y2, Y3, Y2
-	VPADDD         vector3b800000<>+0(SB), Y2, Y2
-	VADDPS         Y2, Y2, Y3
-	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
-	VMINPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 256(DX)
-	VPSRLD         $0x04, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSLLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y3
+	VMOVDQU        vector40000000<>+0(SB), Y4
+	VFMADD213PS    vectorbc000000<>+0(SB), Y4, Y3
+	VMINPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 256(DX)
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 576(DX)
 	VBROADCASTI128 (SI), Y1
@@ -37223,7 +37209,7 @@ block:
 	RET
 
 // func avx2UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·avx2UnpackQ8_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ tile_base+0(FP), DX
 	MOVQ stride+48(FP), AX
@@ -37248,15 +37234,15 @@ block:
 	VPINSRD        $0x02, 29(DI)(AX*2), X1, X1
 	VPINSRD        $0x03, 29(DI)(CX*1), X1, X1
 	VINSERTI128    $0x01, X1, Y0, Y0
-	VPSRLD         $0x04, Y0, Y0
-	VPAND          vector0ff00000<>+0(SB), Y0, Y0
-	VMOVDQU        vector07e00000<>+0(SB), Y1
-	VPSUBD         Y0, Y1, Y1
-	VPSRAD         $0x1f, Y1, Y1
-	VPANDN         Y0, Y1, Y0
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y0, Y1
+	VPCMPEQB       Y0, Y1, Y1
+	VPAND          Y0, Y1, Y1
+	VPSRLD         $0x04, Y1, Y0
+	VPAND          vector07f00000<>+0(SB), Y0, Y0
 	VPADDD         vector3b800000<>+0(SB), Y0, Y0
-	VADDPS         Y0, Y0, Y1
-	VADDPS         vectorbc000000<>+0(SB), Y1, Y1
+	VMOVAPS        Y0, Y1
+	VMOVDQU        vector40000000<>+0(SB), Y2
+	VFMADD213PS    vectorbc000000<>+0(SB), Y2, Y1
 	VMINPS         Y1, Y0, Y0
 	VMOVDQU        Y0, 512(DX)
 	VBROADCASTI128 (SI), Y0
@@ -37354,15 +37340,15 @@ block:
 	VPINSRD        $0x02, 29(DI)(AX*2), X2, X2
 	VPINSRD        $0x03, 29(DI)(CX*1), X2, X2
 	VINSERTI128    $0x01, X2, Y1, Y1
-	VPSRLD         $0x04, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSRLD         $0x04, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 512(DX)
 	VBROADCASTI128 (SI), Y1
@@ -41689,26 +41675,23 @@ block:
 	VPOR           Y6, Y5, Y5
 	VPSHUFB        word2_0_3<>+0(SB), Y4, Y6
 	VPOR           Y6, Y5, Y5
-	VPSLLD         $0x14, Y5, Y6
-	VPAND          vector0ff00000<>+0(SB), Y6, Y6
-	VMOVDQU        vector07e00000<>+0(SB), Y7
-	VPSUBD         Y6, Y7, Y7
-	VPSRAD         $0x1f, Y7, Y7
-	VPANDN         Y6, Y7, Y6
-	VPADDD         vector3b800000<>+0(SB), Y6, Y6
-	VADDPS         Y6, Y6, Y7
-	VADDPS         vectorbc000000<>+0(SB), Y7, Y7
-	VMINPS         Y7, Y6, Y6
-	VMOVDQU        Y6, 256(DX)
-	VPSLLD         $0x0c, Y5, Y5
-	VPAND          vector0ff00000<>+0(SB), Y5, Y5
-	VMOVDQU        vector07e00000<>+0(SB), Y6
-	VPSUBD         Y5, Y6, Y6
-	VPSRAD         $0x1f, Y6, Y6
-	VPANDN         Y5, Y6, Y5
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y5, Y6
+	VPCMPEQB       Y5, Y6, Y6
+	VPAND          Y5, Y6, Y6
+	VPSLLD         $0x14, Y6, Y5
+	VPAND          vector07f00000<>+0(SB), Y5, Y5
 	VPADDD         vector3b800000<>+0(SB), Y5, Y5
-	VADDPS         Y5, Y5, Y6
-	VADDPS         vectorbc000000<>+0(SB), Y6, Y6
+	VMOVAPS        Y5, Y7
+	VMOVDQU        vector40000000<>+0(SB), Y8
+	VFMADD213PS    vectorbc000000<>+0(SB), Y8, Y7
+	VMINPS         Y7, Y5, Y5
+	VMOVDQU        Y5, 256(DX)
+	VPSLLD         $0x0c, Y6, Y5
+	VPAND          vector07f00000<>+0(SB), Y5, Y5
+	VPADDD         vector3b800000<>+0(SB), Y5, Y5
+	VMOVAPS        Y5, Y6
+	VMOVDQU        vector40000000<>+0(SB), Y7
+	VFMADD213PS    vectorbc000000<>+0(SB), Y7, Y6
 	VMINPS         Y6, Y5, Y5
 	VMOVDQU        Y5, 576(DX)
 	VBROADCASTI128 32(SI), Y6
@@ -41810,26 +41793,23 @@ block:
 	VPOR           Y2, Y1, Y1
 	VPSHUFB        word2_2_3<>+0(SB), Y9, Y2
 	VPOR           Y2, Y1, Y1
-	VPSLLD         $0x14, Y1, Y2
-	VPAND          vector0ff00000<>+0(SB), Y2, Y2
-	VMOVDQU        vector07e00000<>+0(SB), Y3
-	VPSUBD         Y2, Y3, Y3
-	VPSRAD         $0x1f, Y3, Y3
-	VPANDN         Y2, Y3, Y2
-	VPADDD         vector3b800000<>+0(SB), Y2, Y2
-	VADDPS         Y2, Y2, Y3
-	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
-	VMINPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 896(DX)
-	VPSLLD         $0x0c, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSLLD         $0x14, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y3
+	VMOVDQU        vector40000000<>+0(SB), Y4
+	VFMADD213PS    vectorbc000000<>+0(SB), Y4, Y3
+	VMINPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 896(DX)
+	VPSLLD         $0x0c, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 1216(DX)
 	VBROADCASTI128 48(SI), Y2
@@ -41931,26 +41911,23 @@ block:
 	VPOR           Y6, Y1, Y1
 	VPSHUFB        word2_4_3<>+0(SB), Y5, Y6
 	VPOR           Y6, Y1, Y1
-	VPSLLD         $0x14, Y1, Y6
-	VPAND          vector0ff00000<>+0(SB), Y6, Y6
-	VMOVDQU        vector07e00000<>+0(SB), Y7
-	VPSUBD         Y6, Y7, Y7
-	VPSRAD         $0x1f, Y7, Y7
-	VPANDN         Y6, Y7, Y6
-	VPADDD         vector3b800000<>+0(SB), Y6, Y6
-	VADDPS         Y6, Y6, Y7
-	VADDPS         vectorbc000000<>+0(SB), Y7, Y7
-	VMINPS         Y7, Y6, Y6
-	VMOVDQU        Y6, 1536(DX)
-	VPSLLD         $0x0c, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y6
-	VPSUBD         Y1, Y6, Y6
-	VPSRAD         $0x1f, Y6, Y6
-	VPANDN         Y1, Y6, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y6
+	VPCMPEQB       Y1, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPSLLD         $0x14, Y6, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y6
-	VADDPS         vectorbc000000<>+0(SB), Y6, Y6
+	VMOVAPS        Y1, Y7
+	VMOVDQU        vector40000000<>+0(SB), Y8
+	VFMADD213PS    vectorbc000000<>+0(SB), Y8, Y7
+	VMINPS         Y7, Y1, Y1
+	VMOVDQU        Y1, 1536(DX)
+	VPSLLD         $0x0c, Y6, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y6
+	VMOVDQU        vector40000000<>+0(SB), Y7
+	VFMADD213PS    vectorbc000000<>+0(SB), Y7, Y6
 	VMINPS         Y6, Y1, Y1
 	VMOVDQU        Y1, 1856(DX)
 	VBROADCASTI128 64(SI), Y6
@@ -42050,26 +42027,23 @@ block:
 	VPOR           Y2, Y1, Y1
 	VPSHUFB        word2_6_3<>+0(SB), Y9, Y2
 	VPOR           Y2, Y1, Y1
-	VPSLLD         $0x14, Y1, Y2
-	VPAND          vector0ff00000<>+0(SB), Y2, Y2
-	VMOVDQU        vector07e00000<>+0(SB), Y3
-	VPSUBD         Y2, Y3, Y3
-	VPSRAD         $0x1f, Y3, Y3
-	VPANDN         Y2, Y3, Y2
-	VPADDD         vector3b800000<>+0(SB), Y2, Y2
-	VADDPS         Y2, Y2, Y3
-	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
-	VMINPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 2176(DX)
-	VPSLLD         $0x0c, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSLLD         $0x14, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y3
+	VMOVDQU        vector40000000<>+0(SB), Y4
+	VFMADD213PS    vectorbc000000<>+0(SB), Y4, Y3
+	VMINPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 2176(DX)
+	VPSLLD         $0x0c, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 2496(DX)
 	VBROADCASTI128 80(SI), Y2
@@ -42167,26 +42141,23 @@ block:
 	VPOR           Y6, Y1, Y1
 	VPSHUFB        word2_8_3<>+0(SB), Y5, Y6
 	VPOR           Y6, Y1, Y1
-	VPSLLD         $0x14, Y1, Y6
-	VPAND          vector0ff00000<>+0(SB), Y6, Y6
-	VMOVDQU        vector07e00000<>+0(SB), Y7
-	VPSUBD         Y6, Y7, Y7
-	VPSRAD         $0x1f, Y7, Y7
-	VPANDN         Y6, Y7, Y6
-	VPADDD         vector3b800000<>+0(SB), Y6, Y6
-	VADDPS         Y6, Y6, Y7
-	VADDPS         vectorbc000000<>+0(SB), Y7, Y7
-	VMINPS         Y7, Y6, Y6
-	VMOVDQU        Y6, 2816(DX)
-	VPSLLD         $0x0c, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y6
-	VPSUBD         Y1, Y6, Y6
-	VPSRAD         $0x1f, Y6, Y6
-	VPANDN         Y1, Y6, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y6
+	VPCMPEQB       Y1, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPSLLD         $0x14, Y6, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y6
-	VADDPS         vectorbc000000<>+0(SB), Y6, Y6
+	VMOVAPS        Y1, Y7
+	VMOVDQU        vector40000000<>+0(SB), Y8
+	VFMADD213PS    vectorbc000000<>+0(SB), Y8, Y7
+	VMINPS         Y7, Y1, Y1
+	VMOVDQU        Y1, 2816(DX)
+	VPSLLD         $0x0c, Y6, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y6
+	VMOVDQU        vector40000000<>+0(SB), Y7
+	VFMADD213PS    vectorbc000000<>+0(SB), Y7, Y6
 	VMINPS         Y6, Y1, Y1
 	VMOVDQU        Y1, 3136(DX)
 	VBROADCASTI128 96(SI), Y6
@@ -42284,26 +42255,23 @@ block:
 	VPOR           Y2, Y1, Y1
 	VPSHUFB        word2_10_3<>+0(SB), Y9, Y2
 	VPOR           Y2, Y1, Y1
-	VPSLLD         $0x14, Y1, Y2
-	VPAND          vector0ff00000<>+0(SB), Y2, Y2
-	VMOVDQU        vector07e00000<>+0(SB), Y3
-	VPSUBD         Y2, Y3, Y3
-	VPSRAD         $0x1f, Y3, Y3
-	VPANDN         Y2, Y3, Y2
-	VPADDD         vector3b800000<>+0(SB), Y2, Y2
-	VADDPS         Y2, Y2, Y3
-	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
-	VMINPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 3456(DX)
-	VPSLLD         $0x0c, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSLLD         $0x14, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y3
+	VMOVDQU        vector40000000<>+0(SB), Y4
+	VFMADD213PS    vectorbc000000<>+0(SB), Y4, Y3
+	VMINPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 3456(DX)
+	VPSLLD         $0x0c, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 3776(DX)
 	VBROADCASTI128 112(SI), Y2
@@ -42401,26 +42369,23 @@ block:
 	VPOR           Y6, Y1, Y1
 	VPSHUFB        word2_12_3<>+0(SB), Y5, Y6
 	VPOR           Y6, Y1, Y1
-	VPSLLD         $0x14, Y1, Y6
-	VPAND          vector0ff00000<>+0(SB), Y6, Y6
-	VMOVDQU        vector07e00000<>+0(SB), Y7
-	VPSUBD         Y6, Y7, Y7
-	VPSRAD         $0x1f, Y7, Y7
-	VPANDN         Y6, Y7, Y6
-	VPADDD         vector3b800000<>+0(SB), Y6, Y6
-	VADDPS         Y6, Y6, Y7
-	VADDPS         vectorbc000000<>+0(SB), Y7, Y7
-	VMINPS         Y7, Y6, Y6
-	VMOVDQU        Y6, 4096(DX)
-	VPSLLD         $0x0c, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y6
-	VPSUBD         Y1, Y6, Y6
-	VPSRAD         $0x1f, Y6, Y6
-	VPANDN         Y1, Y6, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y6
+	VPCMPEQB       Y1, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPSLLD         $0x14, Y6, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y6
-	VADDPS         vectorbc000000<>+0(SB), Y6, Y6
+	VMOVAPS        Y1, Y7
+	VMOVDQU        vector40000000<>+0(SB), Y8
+	VFMADD213PS    vectorbc000000<>+0(SB), Y8, Y7
+	VMINPS         Y7, Y1, Y1
+	VMOVDQU        Y1, 4096(DX)
+	VPSLLD         $0x0c, Y6, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y6
+	VMOVDQU        vector40000000<>+0(SB), Y7
+	VFMADD213PS    vectorbc000000<>+0(SB), Y7, Y6
 	VMINPS         Y6, Y1, Y1
 	VMOVDQU        Y1, 4416(DX)
 	VBROADCASTI128 128(SI), Y6
@@ -42518,26 +42483,23 @@ block:
 	VPOR           Y2, Y1, Y1
 	VPSHUFB        word2_14_3<>+0(SB), Y9, Y2
 	VPOR           Y2, Y1, Y1
-	VPSLLD         $0x14, Y1, Y2
-	VPAND          vector0ff00000<>+0(SB), Y2, Y2
-	VMOVDQU        vector07e00000<>+0(SB), Y3
-	VPSUBD         Y2, Y3, Y3
-	VPSRAD         $0x1f, Y3, Y3
-	VPANDN         Y2, Y3, Y2
-	VPADDD         vector3b800000<>+0(SB), Y2, Y2
-	VADDPS         Y2, Y2, Y3
-	VADDPS         vectorbc000000<>+0(SB), Y3, Y3
-	VMINPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 4736(DX)
-	VPSLLD         $0x0c, Y1, Y1
-	VPAND          vector0ff00000<>+0(SB), Y1, Y1
-	VMOVDQU        vector07e00000<>+0(SB), Y2
-	VPSUBD         Y1, Y2, Y2
-	VPSRAD         $0x1f, Y2, Y2
-	VPANDN         Y1, Y2, Y1
+	VPMINUB        vector7e7e7e7e<>+0(SB), Y1, Y2
+	VPCMPEQB       Y1, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VPSLLD         $0x14, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
 	VPADDD         vector3b800000<>+0(SB), Y1, Y1
-	VADDPS         Y1, Y1, Y2
-	VADDPS         vectorbc000000<>+0(SB), Y2, Y2
+	VMOVAPS        Y1, Y3
+	VMOVDQU        vector40000000<>+0(SB), Y4
+	VFMADD213PS    vectorbc000000<>+0(SB), Y4, Y3
+	VMINPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 4736(DX)
+	VPSLLD         $0x0c, Y2, Y1
+	VPAND          vector07f00000<>+0(SB), Y1, Y1
+	VPADDD         vector3b800000<>+0(SB), Y1, Y1
+	VMOVAPS        Y1, Y2
+	VMOVDQU        vector40000000<>+0(SB), Y3
+	VFMADD213PS    vectorbc000000<>+0(SB), Y3, Y2
 	VMINPS         Y2, Y1, Y1
 	VMOVDQU        Y1, 5056(DX)
 	VBROADCASTSS   32(R9), Y1

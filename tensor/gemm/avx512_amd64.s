@@ -19140,10 +19140,11 @@ TEXT ·avx512UnpackQ4_0_ROCMFP4(SB), NOSPLIT, $0-64
 	LEAQ            (AX)(AX*2), CX
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
 	VBROADCASTI32X4 rocmFP4<>+0(SB), Z1
-	VPBROADCASTD    word0ff00000<>+0(SB), Z2
-	VPBROADCASTD    word07e00000<>+0(SB), Z3
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z2
+	VPBROADCASTD    word07f00000<>+0(SB), Z3
 	VPBROADCASTD    word3b800000<>+0(SB), Z4
-	VPBROADCASTD    wordbc000000<>+0(SB), Z5
+	VPBROADCASTD    word40000000<>+0(SB), Z5
+	VPBROADCASTD    wordbc000000<>+0(SB), Z6
 	MOVQ            w_base+24(FP), BX
 	MOVQ            BX, SI
 	LEAQ            (SI)(AX*4), DI
@@ -19152,99 +19153,95 @@ TEXT ·avx512UnpackQ4_0_ROCMFP4(SB), NOSPLIT, $0-64
 	MOVQ            blocks+56(FP), BX
 
 block:
-	VPBROADCASTD    14(SI), Z6
-	VMOVD           14(SI), X7
-	VPINSRD         $0x01, 14(SI)(AX*1), X7, X7
-	VPINSRD         $0x02, 14(SI)(AX*2), X7, X7
-	VPINSRD         $0x03, 14(SI)(CX*1), X7, X7
-	VINSERTI32X4    $0x00, X7, Z6, Z6
-	VMOVD           14(DI), X7
-	VPINSRD         $0x01, 14(DI)(AX*1), X7, X7
-	VPINSRD         $0x02, 14(DI)(AX*2), X7, X7
-	VPINSRD         $0x03, 14(DI)(CX*1), X7, X7
-	VINSERTI32X4    $0x01, X7, Z6, Z6
-	VMOVD           14(R8), X7
-	VPINSRD         $0x01, 14(R8)(AX*1), X7, X7
-	VPINSRD         $0x02, 14(R8)(AX*2), X7, X7
-	VPINSRD         $0x03, 14(R8)(CX*1), X7, X7
-	VINSERTI32X4    $0x02, X7, Z6, Z6
-	VMOVD           14(R9), X7
-	VPINSRD         $0x01, 14(R9)(AX*1), X7, X7
-	VPINSRD         $0x02, 14(R9)(AX*2), X7, X7
-	VPINSRD         $0x03, 14(R9)(CX*1), X7, X7
-	VINSERTI32X4    $0x03, X7, Z6, Z6
-	VPSLLD          $0x04, Z6, Z7
-	VPANDD          Z2, Z7, Z7
-	VPSUBD          Z7, Z3, Z8
-	VPSRAD          $0x1f, Z8, Z8
-	VPANDND         Z7, Z8, Z7
+	VPBROADCASTD    14(SI), Z7
+	VMOVD           14(SI), X8
+	VPINSRD         $0x01, 14(SI)(AX*1), X8, X8
+	VPINSRD         $0x02, 14(SI)(AX*2), X8, X8
+	VPINSRD         $0x03, 14(SI)(CX*1), X8, X8
+	VINSERTI32X4    $0x00, X8, Z7, Z7
+	VMOVD           14(DI), X8
+	VPINSRD         $0x01, 14(DI)(AX*1), X8, X8
+	VPINSRD         $0x02, 14(DI)(AX*2), X8, X8
+	VPINSRD         $0x03, 14(DI)(CX*1), X8, X8
+	VINSERTI32X4    $0x01, X8, Z7, Z7
+	VMOVD           14(R8), X8
+	VPINSRD         $0x01, 14(R8)(AX*1), X8, X8
+	VPINSRD         $0x02, 14(R8)(AX*2), X8, X8
+	VPINSRD         $0x03, 14(R8)(CX*1), X8, X8
+	VINSERTI32X4    $0x02, X8, Z7, Z7
+	VMOVD           14(R9), X8
+	VPINSRD         $0x01, 14(R9)(AX*1), X8, X8
+	VPINSRD         $0x02, 14(R9)(AX*2), X8, X8
+	VPINSRD         $0x03, 14(R9)(CX*1), X8, X8
+	VINSERTI32X4    $0x03, X8, Z7, Z7
+	VPCMPUB         $0x02, Z2, Z7, K1
+	VMOVDQU8.Z      Z7, K1, Z7
+	VPSLLD          $0x04, Z7, Z8
+	VPANDD          Z3, Z8, Z8
+	VPADDD          Z4, Z8, Z8
+	VMOVAPS         Z8, Z9
+	VFMADD213PS     Z6, Z5, Z9
+	VMINPS          Z9, Z8, Z8
+	VMOVDQU32       Z8, 256(DX)
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z3, Z7, Z7
 	VPADDD          Z4, Z7, Z7
-	VADDPS          Z7, Z7, Z8
-	VADDPS          Z5, Z8, Z8
+	VMOVAPS         Z7, Z8
+	VFMADD213PS     Z6, Z5, Z8
 	VMINPS          Z8, Z7, Z7
-	VMOVDQU32       Z7, 256(DX)
-	VPSRLD          $0x04, Z6, Z6
-	VPANDD          Z2, Z6, Z6
-	VPSUBD          Z6, Z3, Z7
-	VPSRAD          $0x1f, Z7, Z7
-	VPANDND         Z6, Z7, Z6
-	VPADDD          Z4, Z6, Z6
-	VADDPS          Z6, Z6, Z7
-	VADDPS          Z5, Z7, Z7
-	VMINPS          Z7, Z6, Z6
-	VMOVDQU32       Z6, 576(DX)
-	VBROADCASTI32X4 (SI), Z6
-	VINSERTI32X4    $0x01, (DI), Z6, Z6
-	VINSERTI32X4    $0x02, (R8), Z6, Z6
-	VINSERTI32X4    $0x03, (R9), Z6, Z6
-	VBROADCASTI32X4 (SI)(AX*1), Z7
-	VINSERTI32X4    $0x01, (DI)(AX*1), Z7, Z7
-	VINSERTI32X4    $0x02, (R8)(AX*1), Z7, Z7
-	VINSERTI32X4    $0x03, (R9)(AX*1), Z7, Z7
-	VBROADCASTI32X4 (SI)(AX*2), Z8
-	VINSERTI32X4    $0x01, (DI)(AX*2), Z8, Z8
-	VINSERTI32X4    $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTI32X4    $0x03, (R9)(AX*2), Z8, Z8
-	VBROADCASTI32X4 (SI)(CX*1), Z9
-	VINSERTI32X4    $0x01, (DI)(CX*1), Z9, Z9
-	VINSERTI32X4    $0x02, (R8)(CX*1), Z9, Z9
-	VINSERTI32X4    $0x03, (R9)(CX*1), Z9, Z9
-	VPUNPCKLDQ      Z7, Z6, Z10
-	VPUNPCKHDQ      Z7, Z6, Z6
-	VPUNPCKLDQ      Z9, Z8, Z7
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLQDQ     Z7, Z10, Z9
-	VPUNPCKHQDQ     Z7, Z10, Z7
-	VPUNPCKLQDQ     Z8, Z6, Z10
-	VPUNPCKHQDQ     Z8, Z6, Z6
-	VPANDD          Z0, Z9, Z8
-	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, (DX)
-	VPANDD          Z0, Z7, Z8
-	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, 64(DX)
-	VPANDD          Z0, Z10, Z8
-	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, 128(DX)
-	VPANDD          Z0, Z6, Z8
-	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, 192(DX)
-	VPSRLD          $0x04, Z9, Z8
+	VMOVDQU32       Z7, 576(DX)
+	VBROADCASTI32X4 (SI), Z7
+	VINSERTI32X4    $0x01, (DI), Z7, Z7
+	VINSERTI32X4    $0x02, (R8), Z7, Z7
+	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 (SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 (SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z10, Z10
+	VPUNPCKLDQ      Z8, Z7, Z11
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLQDQ     Z8, Z11, Z10
+	VPUNPCKHQDQ     Z8, Z11, Z8
+	VPUNPCKLQDQ     Z9, Z7, Z11
+	VPUNPCKHQDQ     Z9, Z7, Z7
+	VPANDD          Z0, Z10, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, (DX)
+	VPANDD          Z0, Z8, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, 64(DX)
+	VPANDD          Z0, Z11, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, 128(DX)
+	VPANDD          Z0, Z7, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, 192(DX)
+	VPSRLD          $0x04, Z10, Z9
+	VPANDD          Z0, Z9, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, 320(DX)
+	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z0, Z8, Z8
 	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, 320(DX)
+	VMOVDQU32       Z8, 384(DX)
+	VPSRLD          $0x04, Z11, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 448(DX)
 	VPSRLD          $0x04, Z7, Z7
 	VPANDD          Z0, Z7, Z7
 	VPSHUFB         Z7, Z1, Z7
-	VMOVDQU32       Z7, 384(DX)
-	VPSRLD          $0x04, Z10, Z7
-	VPANDD          Z0, Z7, Z7
-	VPSHUFB         Z7, Z1, Z7
-	VMOVDQU32       Z7, 448(DX)
-	VPSRLD          $0x04, Z6, Z6
-	VPANDD          Z0, Z6, Z6
-	VPSHUFB         Z6, Z1, Z6
-	VMOVDQU32       Z6, 512(DX)
+	VMOVDQU32       Z7, 512(DX)
 	ADDQ            $0x00000280, DX
 	ADDQ            $0x00000012, SI
 	ADDQ            $0x00000012, DI
@@ -19265,14 +19262,17 @@ DATA rocmFP4<>+48(SB)/8, $0x1412100e0d0c0b0a
 DATA rocmFP4<>+56(SB)/8, $0x000204060708090a
 GLOBL rocmFP4<>(SB), RODATA|NOPTR, $64
 
-DATA word0ff00000<>+0(SB)/4, $0x0ff00000
-GLOBL word0ff00000<>(SB), RODATA|NOPTR, $4
+DATA word7e7e7e7e<>+0(SB)/4, $0x7e7e7e7e
+GLOBL word7e7e7e7e<>(SB), RODATA|NOPTR, $4
 
-DATA word07e00000<>+0(SB)/4, $0x07e00000
-GLOBL word07e00000<>(SB), RODATA|NOPTR, $4
+DATA word07f00000<>+0(SB)/4, $0x07f00000
+GLOBL word07f00000<>(SB), RODATA|NOPTR, $4
 
 DATA word3b800000<>+0(SB)/4, $0x3b800000
 GLOBL word3b800000<>(SB), RODATA|NOPTR, $4
+
+DATA word40000000<>+0(SB)/4, $0x40000000
+GLOBL word40000000<>(SB), RODATA|NOPTR, $4
 
 DATA wordbc000000<>+0(SB)/4, $0xbc000000
 GLOBL wordbc000000<>(SB), RODATA|NOPTR, $4
@@ -19286,205 +19286,19 @@ TEXT ·avx512DotQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	VPXORD          Z0, Z0, Z0
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z1
 	VBROADCASTI32X4 rocmFP4<>+0(SB), Z2
-	VPBROADCASTD    word0ff00000<>+0(SB), Z3
-	VPBROADCASTD    word07e00000<>+0(SB), Z4
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z3
+	VPBROADCASTD    word07f00000<>+0(SB), Z4
 	VPBROADCASTD    word3b800000<>+0(SB), Z5
-	VPBROADCASTD    wordbc000000<>+0(SB), Z6
+	VPBROADCASTD    word40000000<>+0(SB), Z6
+	VPBROADCASTD    wordbc000000<>+0(SB), Z7
 
 tile:
 	MOVQ   ahead+168(FP), R10
 	ADDQ   w_base+24(FP), R10
-	VPXORD Z7, Z7, Z7
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+152(FP), BX
-
-block:
-	VPBROADCASTD    14(SI), Z8
-	VMOVD           14(SI), X9
-	VPINSRD         $0x01, 14(SI)(AX*1), X9, X9
-	VPINSRD         $0x02, 14(SI)(AX*2), X9, X9
-	VPINSRD         $0x03, 14(SI)(CX*1), X9, X9
-	VINSERTI32X4    $0x00, X9, Z8, Z8
-	VMOVD           14(DI), X9
-	VPINSRD         $0x01, 14(DI)(AX*1), X9, X9
-	VPINSRD         $0x02, 14(DI)(AX*2), X9, X9
-	VPINSRD         $0x03, 14(DI)(CX*1), X9, X9
-	VINSERTI32X4    $0x01, X9, Z8, Z8
-	VMOVD           14(R8), X9
-	VPINSRD         $0x01, 14(R8)(AX*1), X9, X9
-	VPINSRD         $0x02, 14(R8)(AX*2), X9, X9
-	VPINSRD         $0x03, 14(R8)(CX*1), X9, X9
-	VINSERTI32X4    $0x02, X9, Z8, Z8
-	VMOVD           14(R9), X9
-	VPINSRD         $0x01, 14(R9)(AX*1), X9, X9
-	VPINSRD         $0x02, 14(R9)(AX*2), X9, X9
-	VPINSRD         $0x03, 14(R9)(CX*1), X9, X9
-	VINSERTI32X4    $0x03, X9, Z8, Z8
-	VPSLLD          $0x04, Z8, Z9
-	VPANDD          Z3, Z9, Z9
-	VPSUBD          Z9, Z4, Z10
-	VPSRAD          $0x1f, Z10, Z10
-	VPANDND         Z9, Z10, Z9
-	VPADDD          Z5, Z9, Z9
-	VADDPS          Z9, Z9, Z10
-	VADDPS          Z6, Z10, Z10
-	VMINPS          Z10, Z9, Z9
-	VMOVDQU32       Z9, 256(DX)
-	VPSRLD          $0x04, Z8, Z8
-	VPANDD          Z3, Z8, Z8
-	VPSUBD          Z8, Z4, Z9
-	VPSRAD          $0x1f, Z9, Z9
-	VPANDND         Z8, Z9, Z8
-	VPADDD          Z5, Z8, Z8
-	VADDPS          Z8, Z8, Z9
-	VADDPS          Z6, Z9, Z9
-	VMINPS          Z9, Z8, Z8
-	VMOVDQU32       Z8, 576(DX)
-	VBROADCASTI32X4 (SI), Z8
-	VINSERTI32X4    $0x01, (DI), Z8, Z8
-	VINSERTI32X4    $0x02, (R8), Z8, Z8
-	VINSERTI32X4    $0x03, (R9), Z8, Z8
-	PREFETCHT0      (R10)
-	PREFETCHT0      64(R10)
-	VBROADCASTI32X4 (SI)(AX*1), Z9
-	VINSERTI32X4    $0x01, (DI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x02, (R8)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x03, (R9)(AX*1), Z9, Z9
-	PREFETCHT0      128(R10)
-	PREFETCHT0      192(R10)
-	VBROADCASTI32X4 (SI)(AX*2), Z10
-	VINSERTI32X4    $0x01, (DI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x02, (R8)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x03, (R9)(AX*2), Z10, Z10
-	PREFETCHT0      256(R10)
-	VBROADCASTI32X4 (SI)(CX*1), Z11
-	VINSERTI32X4    $0x01, (DI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x02, (R8)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x03, (R9)(CX*1), Z11, Z11
-	VPANDD          Z1, Z8, Z12
-	VPSHUFB         Z12, Z2, Z12
-	VBROADCASTI32X4 (R11), Z13
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z13, Z12, Z14
-	VPANDD          Z1, Z9, Z12
-	VPSHUFB         Z12, Z2, Z12
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z13, Z12, Z15
-	VPANDD          Z1, Z10, Z12
-	VPSHUFB         Z12, Z2, Z12
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z13, Z12, Z16
-	VPANDD          Z1, Z11, Z12
-	VPSHUFB         Z12, Z2, Z12
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z13, Z12, Z17
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLDQ      Z17, Z16, Z13
-	VPUNPCKHDQ      Z17, Z16, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z12, Z14
-	VPUNPCKLQDQ     Z13, Z12, Z12
-	VPADDD          Z14, Z12, Z12
-	VPBROADCASTD    36(R11), Z13
-	VPADDD          Z13, Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VMOVDQU32       Z12, (DX)
-	VPSRLD          $0x04, Z8, Z8
-	VPANDD          Z1, Z8, Z8
-	VPSHUFB         Z8, Z2, Z8
-	VBROADCASTI32X4 16(R11), Z12
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z12, Z8, Z13
-	VPSRLD          $0x04, Z9, Z8
-	VPANDD          Z1, Z8, Z8
-	VPSHUFB         Z8, Z2, Z8
-	VMOVDQA32       Z0, Z9
-	VPDPBUSD        Z12, Z8, Z9
-	VPSRLD          $0x04, Z10, Z8
-	VPANDD          Z1, Z8, Z8
-	VPSHUFB         Z8, Z2, Z8
-	VMOVDQA32       Z0, Z10
-	VPDPBUSD        Z12, Z8, Z10
-	VPSRLD          $0x04, Z11, Z8
-	VPANDD          Z1, Z8, Z8
-	VPSHUFB         Z8, Z2, Z8
-	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z12, Z8, Z11
-	VPUNPCKLDQ      Z9, Z13, Z8
-	VPUNPCKHDQ      Z9, Z13, Z9
-	VPADDD          Z9, Z8, Z8
-	VPUNPCKLDQ      Z11, Z10, Z9
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z9, Z9
-	VPUNPCKHQDQ     Z9, Z8, Z10
-	VPUNPCKLQDQ     Z9, Z8, Z8
-	VPADDD          Z10, Z8, Z8
-	VPBROADCASTD    40(R11), Z9
-	VPADDD          Z9, Z8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VMOVDQU32       Z8, 320(DX)
-	VBROADCASTSS    32(R11), Z8
-	VMULPS          256(DX), Z8, Z8
-	VFMADD231PS     (DX), Z8, Z7
-	VBROADCASTSS    32(R11), Z8
-	VMULPS          576(DX), Z8, Z8
-	VFMADD231PS     320(DX), Z8, Z7
-	ADDQ            $0x0000002c, R11
-	ADDQ            $0x00000120, R10
-	ADDQ            $0x00000012, SI
-	ADDQ            $0x00000012, DI
-	ADDQ            $0x00000012, R8
-	ADDQ            $0x00000012, R9
-	DECQ            BX
-	JNZ             block
-	MOVQ            dstAt_base+128(FP), BX
-	MOVQ            (BX), BX
-	SHLQ            $0x02, BX
-	ADDQ            dst_base+104(FP), BX
-	VMOVUPS         Z7, (BX)
-	ADDQ            $0x40, dst_base+104(FP)
-	MOVQ            AX, BX
-	SHLQ            $0x04, BX
-	ADDQ            BX, w_base+24(FP)
-	DECQ            tiles+160(FP)
-	JNZ             tile
-	VZEROUPPER
-	RET
-
-// func avx512DotQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
-	MOVQ            tile_base+0(FP), DX
-	MOVQ            stride+48(FP), AX
-	LEAQ            (AX)(AX*2), CX
-	VPXORD          Z0, Z0, Z0
-	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z1
-	VBROADCASTI32X4 rocmFP4<>+0(SB), Z2
-	VPBROADCASTD    word0ff00000<>+0(SB), Z3
-	VPBROADCASTD    word07e00000<>+0(SB), Z4
-	VPBROADCASTD    word3b800000<>+0(SB), Z5
-	VPBROADCASTD    wordbc000000<>+0(SB), Z6
-
-tile:
-	MOVQ   ahead+168(FP), R10
-	ADDQ   w_base+24(FP), R10
-	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	MOVQ   xAt_base+80(FP), R11
 	MOVQ   (R11), R11
 	ADDQ   x_base+56(FP), R11
-	MOVQ   xAt_base+80(FP), R12
-	MOVQ   8(R12), R12
-	ADDQ   x_base+56(FP), R12
 	MOVQ   w_base+24(FP), BX
 	MOVQ   BX, SI
 	LEAQ   (SI)(AX*4), DI
@@ -19514,24 +19328,20 @@ block:
 	VPINSRD         $0x02, 14(R9)(AX*2), X10, X10
 	VPINSRD         $0x03, 14(R9)(CX*1), X10, X10
 	VINSERTI32X4    $0x03, X10, Z9, Z9
+	VPCMPUB         $0x02, Z3, Z9, K1
+	VMOVDQU8.Z      Z9, K1, Z9
 	VPSLLD          $0x04, Z9, Z10
-	VPANDD          Z3, Z10, Z10
-	VPSUBD          Z10, Z4, Z11
-	VPSRAD          $0x1f, Z11, Z11
-	VPANDND         Z10, Z11, Z10
+	VPANDD          Z4, Z10, Z10
 	VPADDD          Z5, Z10, Z10
-	VADDPS          Z10, Z10, Z11
-	VADDPS          Z6, Z11, Z11
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z7, Z6, Z11
 	VMINPS          Z11, Z10, Z10
 	VMOVDQU32       Z10, 256(DX)
 	VPSRLD          $0x04, Z9, Z9
-	VPANDD          Z3, Z9, Z9
-	VPSUBD          Z9, Z4, Z10
-	VPSRAD          $0x1f, Z10, Z10
-	VPANDND         Z9, Z10, Z9
+	VPANDD          Z4, Z9, Z9
 	VPADDD          Z5, Z9, Z9
-	VADDPS          Z9, Z9, Z10
-	VADDPS          Z6, Z10, Z10
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
 	VMINPS          Z10, Z9, Z9
 	VMOVDQU32       Z9, 576(DX)
 	VBROADCASTI32X4 (SI), Z9
@@ -19558,87 +19368,56 @@ block:
 	VPANDD          Z1, Z9, Z13
 	VPSHUFB         Z13, Z2, Z13
 	VBROADCASTI32X4 (R11), Z14
-	VBROADCASTI32X4 (R12), Z15
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z14, Z13, Z15
+	VPANDD          Z1, Z10, Z13
+	VPSHUFB         Z13, Z2, Z13
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z14, Z13, Z16
+	VPANDD          Z1, Z11, Z13
+	VPSHUFB         Z13, Z2, Z13
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z15, Z13, Z17
-	VPANDD          Z1, Z10, Z13
+	VPDPBUSD        Z14, Z13, Z17
+	VPANDD          Z1, Z12, Z13
 	VPSHUFB         Z13, Z2, Z13
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z14, Z13, Z18
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z15, Z13, Z19
-	VPANDD          Z1, Z11, Z13
-	VPSHUFB         Z13, Z2, Z13
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z14, Z13, Z20
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z15, Z13, Z21
-	VPANDD          Z1, Z12, Z13
-	VPSHUFB         Z13, Z2, Z13
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z14, Z13, Z22
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z15, Z13, Z14
-	VPUNPCKLDQ      Z18, Z16, Z13
-	VPUNPCKHDQ      Z18, Z16, Z15
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLDQ      Z18, Z17, Z14
+	VPUNPCKHDQ      Z18, Z17, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z13, Z15
+	VPUNPCKLQDQ     Z14, Z13, Z13
 	VPADDD          Z15, Z13, Z13
-	VPUNPCKLDQ      Z22, Z20, Z15
-	VPUNPCKHDQ      Z22, Z20, Z16
-	VPADDD          Z16, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z13, Z16
-	VPUNPCKLQDQ     Z15, Z13, Z13
-	VPADDD          Z16, Z13, Z13
-	VPBROADCASTD    36(R11), Z15
-	VPADDD          Z15, Z13, Z13
+	VPBROADCASTD    36(R11), Z14
+	VPADDD          Z14, Z13, Z13
 	VCVTDQ2PS       Z13, Z13
 	VMOVDQU32       Z13, (DX)
-	VPUNPCKLDQ      Z19, Z17, Z13
-	VPUNPCKHDQ      Z19, Z17, Z15
-	VPADDD          Z15, Z13, Z13
-	VPUNPCKLDQ      Z14, Z21, Z15
-	VPUNPCKHDQ      Z14, Z21, Z14
-	VPADDD          Z14, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z13, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z13
-	VPADDD          Z14, Z13, Z13
-	VPBROADCASTD    36(R12), Z14
-	VPADDD          Z14, Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VMOVDQU32       Z13, 64(DX)
 	VPSRLD          $0x04, Z9, Z9
 	VPANDD          Z1, Z9, Z9
 	VPSHUFB         Z9, Z2, Z9
 	VBROADCASTI32X4 16(R11), Z13
-	VBROADCASTI32X4 16(R12), Z14
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z13, Z9, Z15
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z14, Z9, Z16
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z13, Z9, Z14
 	VPSRLD          $0x04, Z10, Z9
 	VPANDD          Z1, Z9, Z9
 	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z10
 	VPDPBUSD        Z13, Z9, Z10
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z14, Z9, Z17
 	VPSRLD          $0x04, Z11, Z9
 	VPANDD          Z1, Z9, Z9
 	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z11
 	VPDPBUSD        Z13, Z9, Z11
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z14, Z9, Z18
 	VPSRLD          $0x04, Z12, Z9
 	VPANDD          Z1, Z9, Z9
 	VPSHUFB         Z9, Z2, Z9
 	VMOVDQA32       Z0, Z12
 	VPDPBUSD        Z13, Z9, Z12
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z14, Z9, Z13
-	VPUNPCKLDQ      Z10, Z15, Z9
-	VPUNPCKHDQ      Z10, Z15, Z10
+	VPUNPCKLDQ      Z10, Z14, Z9
+	VPUNPCKHDQ      Z10, Z14, Z10
 	VPADDD          Z10, Z9, Z9
 	VPUNPCKLDQ      Z12, Z11, Z10
 	VPUNPCKHDQ      Z12, Z11, Z11
@@ -19650,31 +19429,246 @@ block:
 	VPADDD          Z10, Z9, Z9
 	VCVTDQ2PS       Z9, Z9
 	VMOVDQU32       Z9, 320(DX)
-	VPUNPCKLDQ      Z17, Z16, Z9
-	VPUNPCKHDQ      Z17, Z16, Z10
-	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z13, Z18, Z10
-	VPUNPCKHDQ      Z13, Z18, Z11
+	VBROADCASTSS    32(R11), Z9
+	VMULPS          256(DX), Z9, Z9
+	VFMADD231PS     (DX), Z9, Z8
+	VBROADCASTSS    32(R11), Z9
+	VMULPS          576(DX), Z9, Z9
+	VFMADD231PS     320(DX), Z9, Z8
+	ADDQ            $0x0000002c, R11
+	ADDQ            $0x00000120, R10
+	ADDQ            $0x00000012, SI
+	ADDQ            $0x00000012, DI
+	ADDQ            $0x00000012, R8
+	ADDQ            $0x00000012, R9
+	DECQ            BX
+	JNZ             block
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z8, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
+	VZEROUPPER
+	RET
+
+// func avx512DotQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z1
+	VBROADCASTI32X4 rocmFP4<>+0(SB), Z2
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z3
+	VPBROADCASTD    word07f00000<>+0(SB), Z4
+	VPBROADCASTD    word3b800000<>+0(SB), Z5
+	VPBROADCASTD    word40000000<>+0(SB), Z6
+	VPBROADCASTD    wordbc000000<>+0(SB), Z7
+
+tile:
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
+
+block:
+	VPBROADCASTD    14(SI), Z10
+	VMOVD           14(SI), X11
+	VPINSRD         $0x01, 14(SI)(AX*1), X11, X11
+	VPINSRD         $0x02, 14(SI)(AX*2), X11, X11
+	VPINSRD         $0x03, 14(SI)(CX*1), X11, X11
+	VINSERTI32X4    $0x00, X11, Z10, Z10
+	VMOVD           14(DI), X11
+	VPINSRD         $0x01, 14(DI)(AX*1), X11, X11
+	VPINSRD         $0x02, 14(DI)(AX*2), X11, X11
+	VPINSRD         $0x03, 14(DI)(CX*1), X11, X11
+	VINSERTI32X4    $0x01, X11, Z10, Z10
+	VMOVD           14(R8), X11
+	VPINSRD         $0x01, 14(R8)(AX*1), X11, X11
+	VPINSRD         $0x02, 14(R8)(AX*2), X11, X11
+	VPINSRD         $0x03, 14(R8)(CX*1), X11, X11
+	VINSERTI32X4    $0x02, X11, Z10, Z10
+	VMOVD           14(R9), X11
+	VPINSRD         $0x01, 14(R9)(AX*1), X11, X11
+	VPINSRD         $0x02, 14(R9)(AX*2), X11, X11
+	VPINSRD         $0x03, 14(R9)(CX*1), X11, X11
+	VINSERTI32X4    $0x03, X11, Z10, Z10
+	VPCMPUB         $0x02, Z3, Z10, K1
+	VMOVDQU8.Z      Z10, K1, Z10
+	VPSLLD          $0x04, Z10, Z11
+	VPANDD          Z4, Z11, Z11
+	VPADDD          Z5, Z11, Z11
+	VMOVAPS         Z11, Z12
+	VFMADD213PS     Z7, Z6, Z12
+	VMINPS          Z12, Z11, Z11
+	VMOVDQU32       Z11, 256(DX)
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z10, Z10
+	VMOVDQU32       Z10, 576(DX)
+	VBROADCASTI32X4 (SI), Z10
+	VINSERTI32X4    $0x01, (DI), Z10, Z10
+	VINSERTI32X4    $0x02, (R8), Z10, Z10
+	VINSERTI32X4    $0x03, (R9), Z10, Z10
+	PREFETCHT0      (R10)
+	PREFETCHT0      64(R10)
+	VBROADCASTI32X4 (SI)(AX*1), Z11
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z11, Z11
+	PREFETCHT0      128(R10)
+	PREFETCHT0      192(R10)
+	VBROADCASTI32X4 (SI)(AX*2), Z12
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z12, Z12
+	PREFETCHT0      256(R10)
+	VBROADCASTI32X4 (SI)(CX*1), Z13
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z13, Z13
+	VPANDD          Z1, Z10, Z14
+	VPSHUFB         Z14, Z2, Z14
+	VBROADCASTI32X4 (R11), Z15
+	VBROADCASTI32X4 (R12), Z16
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z15, Z14, Z17
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z16, Z14, Z18
+	VPANDD          Z1, Z11, Z14
+	VPSHUFB         Z14, Z2, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z15, Z14, Z19
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z16, Z14, Z20
+	VPANDD          Z1, Z12, Z14
+	VPSHUFB         Z14, Z2, Z14
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z15, Z14, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z16, Z14, Z22
+	VPANDD          Z1, Z13, Z14
+	VPSHUFB         Z14, Z2, Z14
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z15, Z14, Z23
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z16, Z14, Z15
+	VPUNPCKLDQ      Z19, Z17, Z14
+	VPUNPCKHDQ      Z19, Z17, Z16
+	VPADDD          Z16, Z14, Z14
+	VPUNPCKLDQ      Z23, Z21, Z16
+	VPUNPCKHDQ      Z23, Z21, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z14, Z17
+	VPUNPCKLQDQ     Z16, Z14, Z14
+	VPADDD          Z17, Z14, Z14
+	VPBROADCASTD    36(R11), Z16
+	VPADDD          Z16, Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMOVDQU32       Z14, (DX)
+	VPUNPCKLDQ      Z20, Z18, Z14
+	VPUNPCKHDQ      Z20, Z18, Z16
+	VPADDD          Z16, Z14, Z14
+	VPUNPCKLDQ      Z15, Z22, Z16
+	VPUNPCKHDQ      Z15, Z22, Z15
+	VPADDD          Z15, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z14, Z15
+	VPUNPCKLQDQ     Z16, Z14, Z14
+	VPADDD          Z15, Z14, Z14
+	VPBROADCASTD    36(R12), Z15
+	VPADDD          Z15, Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMOVDQU32       Z14, 64(DX)
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z2, Z10
+	VBROADCASTI32X4 16(R11), Z14
+	VBROADCASTI32X4 16(R12), Z15
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z14, Z10, Z16
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z15, Z10, Z17
+	VPSRLD          $0x04, Z11, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z2, Z10
+	VMOVDQA32       Z0, Z11
+	VPDPBUSD        Z14, Z10, Z11
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z15, Z10, Z18
+	VPSRLD          $0x04, Z12, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z2, Z10
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z14, Z10, Z12
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z15, Z10, Z19
+	VPSRLD          $0x04, Z13, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z2, Z10
+	VMOVDQA32       Z0, Z13
+	VPDPBUSD        Z14, Z10, Z13
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z15, Z10, Z14
+	VPUNPCKLDQ      Z11, Z16, Z10
+	VPUNPCKHDQ      Z11, Z16, Z11
 	VPADDD          Z11, Z10, Z10
-	VPUNPCKHQDQ     Z10, Z9, Z11
-	VPUNPCKLQDQ     Z10, Z9, Z9
-	VPADDD          Z11, Z9, Z9
-	VPBROADCASTD    40(R12), Z10
-	VPADDD          Z10, Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VMOVDQU32       Z9, 384(DX)
-	VBROADCASTSS    32(R11), Z9
-	VMULPS          256(DX), Z9, Z9
-	VFMADD231PS     (DX), Z9, Z7
-	VBROADCASTSS    32(R12), Z9
-	VMULPS          256(DX), Z9, Z9
-	VFMADD231PS     64(DX), Z9, Z8
-	VBROADCASTSS    32(R11), Z9
-	VMULPS          576(DX), Z9, Z9
-	VFMADD231PS     320(DX), Z9, Z7
-	VBROADCASTSS    32(R12), Z9
-	VMULPS          576(DX), Z9, Z9
-	VFMADD231PS     384(DX), Z9, Z8
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z12
+	VPUNPCKLQDQ     Z11, Z10, Z10
+	VPADDD          Z12, Z10, Z10
+	VPBROADCASTD    40(R11), Z11
+	VPADDD          Z11, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMOVDQU32       Z10, 320(DX)
+	VPUNPCKLDQ      Z18, Z17, Z10
+	VPUNPCKHDQ      Z18, Z17, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLDQ      Z14, Z19, Z11
+	VPUNPCKHDQ      Z14, Z19, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z12
+	VPUNPCKLQDQ     Z11, Z10, Z10
+	VPADDD          Z12, Z10, Z10
+	VPBROADCASTD    40(R12), Z11
+	VPADDD          Z11, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMOVDQU32       Z10, 384(DX)
+	VBROADCASTSS    32(R11), Z10
+	VMULPS          256(DX), Z10, Z10
+	VFMADD231PS     (DX), Z10, Z8
+	VBROADCASTSS    32(R12), Z10
+	VMULPS          256(DX), Z10, Z10
+	VFMADD231PS     64(DX), Z10, Z9
+	VBROADCASTSS    32(R11), Z10
+	VMULPS          576(DX), Z10, Z10
+	VFMADD231PS     320(DX), Z10, Z8
+	VBROADCASTSS    32(R12), Z10
+	VMULPS          576(DX), Z10, Z10
+	VFMADD231PS     384(DX), Z10, Z9
 	ADDQ            $0x0000002c, R11
 	ADDQ            $0x0000002c, R12
 	ADDQ            $0x00000120, R10
@@ -19692,8 +19686,8 @@ block:
 	MOVQ            8(SI), SI
 	SHLQ            $0x02, SI
 	ADDQ            dst_base+104(FP), SI
-	VMOVUPS         Z7, (BX)
-	VMOVUPS         Z8, (SI)
+	VMOVUPS         Z8, (BX)
+	VMOVUPS         Z9, (SI)
 	ADDQ            $0x40, dst_base+104(FP)
 	MOVQ            AX, BX
 	SHLQ            $0x04, BX
@@ -19711,10 +19705,11 @@ TEXT ·avx512UnpackQ4_0_ROCMFP4_FAST(SB), NOSPLIT, $0-64
 	LEAQ            (AX)(AX*2), CX
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z0
 	VBROADCASTI32X4 rocmFP4<>+0(SB), Z1
-	VPBROADCASTD    word0ff00000<>+0(SB), Z2
-	VPBROADCASTD    word07e00000<>+0(SB), Z3
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z2
+	VPBROADCASTD    word07f00000<>+0(SB), Z3
 	VPBROADCASTD    word3b800000<>+0(SB), Z4
-	VPBROADCASTD    wordbc000000<>+0(SB), Z5
+	VPBROADCASTD    word40000000<>+0(SB), Z5
+	VPBROADCASTD    wordbc000000<>+0(SB), Z6
 	MOVQ            w_base+24(FP), BX
 	MOVQ            BX, SI
 	LEAQ            (SI)(AX*4), DI
@@ -19723,89 +19718,88 @@ TEXT ·avx512UnpackQ4_0_ROCMFP4_FAST(SB), NOSPLIT, $0-64
 	MOVQ            blocks+56(FP), BX
 
 block:
-	VPBROADCASTD    13(SI), Z6
-	VMOVD           13(SI), X7
-	VPINSRD         $0x01, 13(SI)(AX*1), X7, X7
-	VPINSRD         $0x02, 13(SI)(AX*2), X7, X7
-	VPINSRD         $0x03, 13(SI)(CX*1), X7, X7
-	VINSERTI32X4    $0x00, X7, Z6, Z6
-	VMOVD           13(DI), X7
-	VPINSRD         $0x01, 13(DI)(AX*1), X7, X7
-	VPINSRD         $0x02, 13(DI)(AX*2), X7, X7
-	VPINSRD         $0x03, 13(DI)(CX*1), X7, X7
-	VINSERTI32X4    $0x01, X7, Z6, Z6
-	VMOVD           13(R8), X7
-	VPINSRD         $0x01, 13(R8)(AX*1), X7, X7
-	VPINSRD         $0x02, 13(R8)(AX*2), X7, X7
-	VPINSRD         $0x03, 13(R8)(CX*1), X7, X7
-	VINSERTI32X4    $0x02, X7, Z6, Z6
-	VMOVD           13(R9), X7
-	VPINSRD         $0x01, 13(R9)(AX*1), X7, X7
-	VPINSRD         $0x02, 13(R9)(AX*2), X7, X7
-	VPINSRD         $0x03, 13(R9)(CX*1), X7, X7
-	VINSERTI32X4    $0x03, X7, Z6, Z6
-	VPSRLD          $0x04, Z6, Z6
-	VPANDD          Z2, Z6, Z6
-	VPSUBD          Z6, Z3, Z7
-	VPSRAD          $0x1f, Z7, Z7
-	VPANDND         Z6, Z7, Z6
-	VPADDD          Z4, Z6, Z6
-	VADDPS          Z6, Z6, Z7
-	VADDPS          Z5, Z7, Z7
-	VMINPS          Z7, Z6, Z6
-	VMOVDQU32       Z6, 512(DX)
-	VBROADCASTI32X4 (SI), Z6
-	VINSERTI32X4    $0x01, (DI), Z6, Z6
-	VINSERTI32X4    $0x02, (R8), Z6, Z6
-	VINSERTI32X4    $0x03, (R9), Z6, Z6
-	VBROADCASTI32X4 (SI)(AX*1), Z7
-	VINSERTI32X4    $0x01, (DI)(AX*1), Z7, Z7
-	VINSERTI32X4    $0x02, (R8)(AX*1), Z7, Z7
-	VINSERTI32X4    $0x03, (R9)(AX*1), Z7, Z7
-	VBROADCASTI32X4 (SI)(AX*2), Z8
-	VINSERTI32X4    $0x01, (DI)(AX*2), Z8, Z8
-	VINSERTI32X4    $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTI32X4    $0x03, (R9)(AX*2), Z8, Z8
-	VBROADCASTI32X4 (SI)(CX*1), Z9
-	VINSERTI32X4    $0x01, (DI)(CX*1), Z9, Z9
-	VINSERTI32X4    $0x02, (R8)(CX*1), Z9, Z9
-	VINSERTI32X4    $0x03, (R9)(CX*1), Z9, Z9
-	VPUNPCKLDQ      Z7, Z6, Z10
-	VPUNPCKHDQ      Z7, Z6, Z6
-	VPUNPCKLDQ      Z9, Z8, Z7
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLQDQ     Z7, Z10, Z9
-	VPUNPCKHQDQ     Z7, Z10, Z7
-	VPUNPCKLQDQ     Z8, Z6, Z10
-	VPUNPCKHQDQ     Z8, Z6, Z6
-	VPANDD          Z0, Z9, Z8
-	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, (DX)
-	VPANDD          Z0, Z7, Z8
-	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, 64(DX)
-	VPANDD          Z0, Z10, Z8
-	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, 128(DX)
-	VPANDD          Z0, Z6, Z8
-	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, 192(DX)
-	VPSRLD          $0x04, Z9, Z8
+	VPBROADCASTD    13(SI), Z7
+	VMOVD           13(SI), X8
+	VPINSRD         $0x01, 13(SI)(AX*1), X8, X8
+	VPINSRD         $0x02, 13(SI)(AX*2), X8, X8
+	VPINSRD         $0x03, 13(SI)(CX*1), X8, X8
+	VINSERTI32X4    $0x00, X8, Z7, Z7
+	VMOVD           13(DI), X8
+	VPINSRD         $0x01, 13(DI)(AX*1), X8, X8
+	VPINSRD         $0x02, 13(DI)(AX*2), X8, X8
+	VPINSRD         $0x03, 13(DI)(CX*1), X8, X8
+	VINSERTI32X4    $0x01, X8, Z7, Z7
+	VMOVD           13(R8), X8
+	VPINSRD         $0x01, 13(R8)(AX*1), X8, X8
+	VPINSRD         $0x02, 13(R8)(AX*2), X8, X8
+	VPINSRD         $0x03, 13(R8)(CX*1), X8, X8
+	VINSERTI32X4    $0x02, X8, Z7, Z7
+	VMOVD           13(R9), X8
+	VPINSRD         $0x01, 13(R9)(AX*1), X8, X8
+	VPINSRD         $0x02, 13(R9)(AX*2), X8, X8
+	VPINSRD         $0x03, 13(R9)(CX*1), X8, X8
+	VINSERTI32X4    $0x03, X8, Z7, Z7
+	VPCMPUB         $0x02, Z2, Z7, K1
+	VMOVDQU8.Z      Z7, K1, Z7
+	VPSRLD          $0x04, Z7, Z7
+	VPANDD          Z3, Z7, Z7
+	VPADDD          Z4, Z7, Z7
+	VMOVAPS         Z7, Z8
+	VFMADD213PS     Z6, Z5, Z8
+	VMINPS          Z8, Z7, Z7
+	VMOVDQU32       Z7, 512(DX)
+	VBROADCASTI32X4 (SI), Z7
+	VINSERTI32X4    $0x01, (DI), Z7, Z7
+	VINSERTI32X4    $0x02, (R8), Z7, Z7
+	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*1), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 (SI)(AX*2), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 (SI)(CX*1), Z10
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z10, Z10
+	VPUNPCKLDQ      Z8, Z7, Z11
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLQDQ     Z8, Z11, Z10
+	VPUNPCKHQDQ     Z8, Z11, Z8
+	VPUNPCKLQDQ     Z9, Z7, Z11
+	VPUNPCKHQDQ     Z9, Z7, Z7
+	VPANDD          Z0, Z10, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, (DX)
+	VPANDD          Z0, Z8, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, 64(DX)
+	VPANDD          Z0, Z11, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, 128(DX)
+	VPANDD          Z0, Z7, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, 192(DX)
+	VPSRLD          $0x04, Z10, Z9
+	VPANDD          Z0, Z9, Z9
+	VPSHUFB         Z9, Z1, Z9
+	VMOVDQU32       Z9, 256(DX)
+	VPSRLD          $0x04, Z8, Z8
 	VPANDD          Z0, Z8, Z8
 	VPSHUFB         Z8, Z1, Z8
-	VMOVDQU32       Z8, 256(DX)
+	VMOVDQU32       Z8, 320(DX)
+	VPSRLD          $0x04, Z11, Z8
+	VPANDD          Z0, Z8, Z8
+	VPSHUFB         Z8, Z1, Z8
+	VMOVDQU32       Z8, 384(DX)
 	VPSRLD          $0x04, Z7, Z7
 	VPANDD          Z0, Z7, Z7
 	VPSHUFB         Z7, Z1, Z7
-	VMOVDQU32       Z7, 320(DX)
-	VPSRLD          $0x04, Z10, Z7
-	VPANDD          Z0, Z7, Z7
-	VPSHUFB         Z7, Z1, Z7
-	VMOVDQU32       Z7, 384(DX)
-	VPSRLD          $0x04, Z6, Z6
-	VPANDD          Z0, Z6, Z6
-	VPSHUFB         Z6, Z1, Z6
-	VMOVDQU32       Z6, 448(DX)
+	VMOVDQU32       Z7, 448(DX)
 	ADDQ            $0x00000240, DX
 	ADDQ            $0x00000011, SI
 	ADDQ            $0x00000011, DI
@@ -19825,175 +19819,19 @@ TEXT ·avx512DotQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-176
 	VPXORD          Z0, Z0, Z0
 	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z1
 	VBROADCASTI32X4 rocmFP4<>+0(SB), Z2
-	VPBROADCASTD    word0ff00000<>+0(SB), Z3
-	VPBROADCASTD    word07e00000<>+0(SB), Z4
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z3
+	VPBROADCASTD    word07f00000<>+0(SB), Z4
 	VPBROADCASTD    word3b800000<>+0(SB), Z5
-	VPBROADCASTD    wordbc000000<>+0(SB), Z6
+	VPBROADCASTD    word40000000<>+0(SB), Z6
+	VPBROADCASTD    wordbc000000<>+0(SB), Z7
 
 tile:
 	MOVQ   ahead+168(FP), R10
 	ADDQ   w_base+24(FP), R10
-	VPXORD Z7, Z7, Z7
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+152(FP), BX
-
-block:
-	VPBROADCASTD    13(SI), Z8
-	VMOVD           13(SI), X9
-	VPINSRD         $0x01, 13(SI)(AX*1), X9, X9
-	VPINSRD         $0x02, 13(SI)(AX*2), X9, X9
-	VPINSRD         $0x03, 13(SI)(CX*1), X9, X9
-	VINSERTI32X4    $0x00, X9, Z8, Z8
-	VMOVD           13(DI), X9
-	VPINSRD         $0x01, 13(DI)(AX*1), X9, X9
-	VPINSRD         $0x02, 13(DI)(AX*2), X9, X9
-	VPINSRD         $0x03, 13(DI)(CX*1), X9, X9
-	VINSERTI32X4    $0x01, X9, Z8, Z8
-	VMOVD           13(R8), X9
-	VPINSRD         $0x01, 13(R8)(AX*1), X9, X9
-	VPINSRD         $0x02, 13(R8)(AX*2), X9, X9
-	VPINSRD         $0x03, 13(R8)(CX*1), X9, X9
-	VINSERTI32X4    $0x02, X9, Z8, Z8
-	VMOVD           13(R9), X9
-	VPINSRD         $0x01, 13(R9)(AX*1), X9, X9
-	VPINSRD         $0x02, 13(R9)(AX*2), X9, X9
-	VPINSRD         $0x03, 13(R9)(CX*1), X9, X9
-	VINSERTI32X4    $0x03, X9, Z8, Z8
-	VPSRLD          $0x04, Z8, Z8
-	VPANDD          Z3, Z8, Z8
-	VPSUBD          Z8, Z4, Z9
-	VPSRAD          $0x1f, Z9, Z9
-	VPANDND         Z8, Z9, Z8
-	VPADDD          Z5, Z8, Z8
-	VADDPS          Z8, Z8, Z9
-	VADDPS          Z6, Z9, Z9
-	VMINPS          Z9, Z8, Z8
-	VMOVDQU32       Z8, 512(DX)
-	VBROADCASTI32X4 (SI), Z8
-	VINSERTI32X4    $0x01, (DI), Z8, Z8
-	VINSERTI32X4    $0x02, (R8), Z8, Z8
-	VINSERTI32X4    $0x03, (R9), Z8, Z8
-	PREFETCHT0      (R10)
-	PREFETCHT0      64(R10)
-	VBROADCASTI32X4 (SI)(AX*1), Z9
-	VINSERTI32X4    $0x01, (DI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x02, (R8)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x03, (R9)(AX*1), Z9, Z9
-	PREFETCHT0      128(R10)
-	PREFETCHT0      192(R10)
-	VBROADCASTI32X4 (SI)(AX*2), Z10
-	VINSERTI32X4    $0x01, (DI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x02, (R8)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x03, (R9)(AX*2), Z10, Z10
-	PREFETCHT0      256(R10)
-	VBROADCASTI32X4 (SI)(CX*1), Z11
-	VINSERTI32X4    $0x01, (DI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x02, (R8)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x03, (R9)(CX*1), Z11, Z11
-	VPANDD          Z1, Z8, Z12
-	VPSHUFB         Z12, Z2, Z12
-	VBROADCASTI32X4 (R11), Z13
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z13, Z12, Z14
-	VPANDD          Z1, Z9, Z12
-	VPSHUFB         Z12, Z2, Z12
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z13, Z12, Z15
-	VPANDD          Z1, Z10, Z12
-	VPSHUFB         Z12, Z2, Z12
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z13, Z12, Z16
-	VPANDD          Z1, Z11, Z12
-	VPSHUFB         Z12, Z2, Z12
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z13, Z12, Z17
-	VPSRLD          $0x04, Z8, Z8
-	VPANDD          Z1, Z8, Z8
-	VPSHUFB         Z8, Z2, Z8
-	VBROADCASTI32X4 16(R11), Z12
-	VPDPBUSD        Z12, Z8, Z14
-	VPSRLD          $0x04, Z9, Z8
-	VPANDD          Z1, Z8, Z8
-	VPSHUFB         Z8, Z2, Z8
-	VPDPBUSD        Z12, Z8, Z15
-	VPSRLD          $0x04, Z10, Z8
-	VPANDD          Z1, Z8, Z8
-	VPSHUFB         Z8, Z2, Z8
-	VPDPBUSD        Z12, Z8, Z16
-	VPSRLD          $0x04, Z11, Z8
-	VPANDD          Z1, Z8, Z8
-	VPSHUFB         Z8, Z2, Z8
-	VPDPBUSD        Z12, Z8, Z17
-	VPUNPCKLDQ      Z15, Z14, Z8
-	VPUNPCKHDQ      Z15, Z14, Z9
-	VPADDD          Z9, Z8, Z8
-	VPUNPCKLDQ      Z17, Z16, Z9
-	VPUNPCKHDQ      Z17, Z16, Z10
-	VPADDD          Z10, Z9, Z9
-	VPUNPCKHQDQ     Z9, Z8, Z10
-	VPUNPCKLQDQ     Z9, Z8, Z8
-	VPADDD          Z10, Z8, Z8
-	VPBROADCASTD    36(R11), Z9
-	VPADDD          Z9, Z8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VMOVDQU32       Z8, (DX)
-	VBROADCASTSS    32(R11), Z8
-	VMULPS          512(DX), Z8, Z8
-	VFMADD231PS     (DX), Z8, Z7
-	ADDQ            $0x00000028, R11
-	ADDQ            $0x00000110, R10
-	ADDQ            $0x00000011, SI
-	ADDQ            $0x00000011, DI
-	ADDQ            $0x00000011, R8
-	ADDQ            $0x00000011, R9
-	DECQ            BX
-	JNZ             block
-	MOVQ            dstAt_base+128(FP), BX
-	MOVQ            (BX), BX
-	SHLQ            $0x02, BX
-	ADDQ            dst_base+104(FP), BX
-	VMOVUPS         Z7, (BX)
-	ADDQ            $0x40, dst_base+104(FP)
-	MOVQ            AX, BX
-	SHLQ            $0x04, BX
-	ADDQ            BX, w_base+24(FP)
-	DECQ            tiles+160(FP)
-	JNZ             tile
-	VZEROUPPER
-	RET
-
-// func avx512DotQ4_0_ROCMFP4_FASTx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ4_0_ROCMFP4_FASTx2(SB), NOSPLIT, $0-176
-	MOVQ            tile_base+0(FP), DX
-	MOVQ            stride+48(FP), AX
-	LEAQ            (AX)(AX*2), CX
-	VPXORD          Z0, Z0, Z0
-	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z1
-	VBROADCASTI32X4 rocmFP4<>+0(SB), Z2
-	VPBROADCASTD    word0ff00000<>+0(SB), Z3
-	VPBROADCASTD    word07e00000<>+0(SB), Z4
-	VPBROADCASTD    word3b800000<>+0(SB), Z5
-	VPBROADCASTD    wordbc000000<>+0(SB), Z6
-
-tile:
-	MOVQ   ahead+168(FP), R10
-	ADDQ   w_base+24(FP), R10
-	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	MOVQ   xAt_base+80(FP), R11
 	MOVQ   (R11), R11
 	ADDQ   x_base+56(FP), R11
-	MOVQ   xAt_base+80(FP), R12
-	MOVQ   8(R12), R12
-	ADDQ   x_base+56(FP), R12
 	MOVQ   w_base+24(FP), BX
 	MOVQ   BX, SI
 	LEAQ   (SI)(AX*4), DI
@@ -20023,14 +19861,13 @@ block:
 	VPINSRD         $0x02, 13(R9)(AX*2), X10, X10
 	VPINSRD         $0x03, 13(R9)(CX*1), X10, X10
 	VINSERTI32X4    $0x03, X10, Z9, Z9
+	VPCMPUB         $0x02, Z3, Z9, K1
+	VMOVDQU8.Z      Z9, K1, Z9
 	VPSRLD          $0x04, Z9, Z9
-	VPANDD          Z3, Z9, Z9
-	VPSUBD          Z9, Z4, Z10
-	VPSRAD          $0x1f, Z10, Z10
-	VPANDND         Z9, Z10, Z9
+	VPANDD          Z4, Z9, Z9
 	VPADDD          Z5, Z9, Z9
-	VADDPS          Z9, Z9, Z10
-	VADDPS          Z6, Z10, Z10
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
 	VMINPS          Z10, Z9, Z9
 	VMOVDQU32       Z9, 512(DX)
 	VBROADCASTI32X4 (SI), Z9
@@ -20057,56 +19894,42 @@ block:
 	VPANDD          Z1, Z9, Z13
 	VPSHUFB         Z13, Z2, Z13
 	VBROADCASTI32X4 (R11), Z14
-	VBROADCASTI32X4 (R12), Z15
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z14, Z13, Z15
+	VPANDD          Z1, Z10, Z13
+	VPSHUFB         Z13, Z2, Z13
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z14, Z13, Z16
+	VPANDD          Z1, Z11, Z13
+	VPSHUFB         Z13, Z2, Z13
 	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z15, Z13, Z17
-	VPANDD          Z1, Z10, Z13
+	VPDPBUSD        Z14, Z13, Z17
+	VPANDD          Z1, Z12, Z13
 	VPSHUFB         Z13, Z2, Z13
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z14, Z13, Z18
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z15, Z13, Z19
-	VPANDD          Z1, Z11, Z13
-	VPSHUFB         Z13, Z2, Z13
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z14, Z13, Z20
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z15, Z13, Z21
-	VPANDD          Z1, Z12, Z13
-	VPSHUFB         Z13, Z2, Z13
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z14, Z13, Z22
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z15, Z13, Z14
 	VPSRLD          $0x04, Z9, Z9
 	VPANDD          Z1, Z9, Z9
 	VPSHUFB         Z9, Z2, Z9
 	VBROADCASTI32X4 16(R11), Z13
-	VBROADCASTI32X4 16(R12), Z15
-	VPDPBUSD        Z13, Z9, Z16
-	VPDPBUSD        Z15, Z9, Z17
+	VPDPBUSD        Z13, Z9, Z15
 	VPSRLD          $0x04, Z10, Z9
 	VPANDD          Z1, Z9, Z9
 	VPSHUFB         Z9, Z2, Z9
-	VPDPBUSD        Z13, Z9, Z18
-	VPDPBUSD        Z15, Z9, Z19
+	VPDPBUSD        Z13, Z9, Z16
 	VPSRLD          $0x04, Z11, Z9
 	VPANDD          Z1, Z9, Z9
 	VPSHUFB         Z9, Z2, Z9
-	VPDPBUSD        Z13, Z9, Z20
-	VPDPBUSD        Z15, Z9, Z21
+	VPDPBUSD        Z13, Z9, Z17
 	VPSRLD          $0x04, Z12, Z9
 	VPANDD          Z1, Z9, Z9
 	VPSHUFB         Z9, Z2, Z9
-	VPDPBUSD        Z13, Z9, Z22
-	VPDPBUSD        Z15, Z9, Z14
-	VPUNPCKLDQ      Z18, Z16, Z9
-	VPUNPCKHDQ      Z18, Z16, Z10
+	VPDPBUSD        Z13, Z9, Z18
+	VPUNPCKLDQ      Z16, Z15, Z9
+	VPUNPCKHDQ      Z16, Z15, Z10
 	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z22, Z20, Z10
-	VPUNPCKHDQ      Z22, Z20, Z11
+	VPUNPCKLDQ      Z18, Z17, Z10
+	VPUNPCKHDQ      Z18, Z17, Z11
 	VPADDD          Z11, Z10, Z10
 	VPUNPCKHQDQ     Z10, Z9, Z11
 	VPUNPCKLQDQ     Z10, Z9, Z9
@@ -20115,25 +19938,196 @@ block:
 	VPADDD          Z10, Z9, Z9
 	VCVTDQ2PS       Z9, Z9
 	VMOVDQU32       Z9, (DX)
-	VPUNPCKLDQ      Z19, Z17, Z9
-	VPUNPCKHDQ      Z19, Z17, Z10
-	VPADDD          Z10, Z9, Z9
-	VPUNPCKLDQ      Z14, Z21, Z10
-	VPUNPCKHDQ      Z14, Z21, Z11
-	VPADDD          Z11, Z10, Z10
-	VPUNPCKHQDQ     Z10, Z9, Z11
-	VPUNPCKLQDQ     Z10, Z9, Z9
-	VPADDD          Z11, Z9, Z9
-	VPBROADCASTD    36(R12), Z10
-	VPADDD          Z10, Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VMOVDQU32       Z9, 64(DX)
 	VBROADCASTSS    32(R11), Z9
 	VMULPS          512(DX), Z9, Z9
-	VFMADD231PS     (DX), Z9, Z7
-	VBROADCASTSS    32(R12), Z9
-	VMULPS          512(DX), Z9, Z9
-	VFMADD231PS     64(DX), Z9, Z8
+	VFMADD231PS     (DX), Z9, Z8
+	ADDQ            $0x00000028, R11
+	ADDQ            $0x00000110, R10
+	ADDQ            $0x00000011, SI
+	ADDQ            $0x00000011, DI
+	ADDQ            $0x00000011, R8
+	ADDQ            $0x00000011, R9
+	DECQ            BX
+	JNZ             block
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z8, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
+	VZEROUPPER
+	RET
+
+// func avx512DotQ4_0_ROCMFP4_FASTx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ4_0_ROCMFP4_FASTx2(SB), NOSPLIT, $0-176
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z1
+	VBROADCASTI32X4 rocmFP4<>+0(SB), Z2
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z3
+	VPBROADCASTD    word07f00000<>+0(SB), Z4
+	VPBROADCASTD    word3b800000<>+0(SB), Z5
+	VPBROADCASTD    word40000000<>+0(SB), Z6
+	VPBROADCASTD    wordbc000000<>+0(SB), Z7
+
+tile:
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
+
+block:
+	VPBROADCASTD    13(SI), Z10
+	VMOVD           13(SI), X11
+	VPINSRD         $0x01, 13(SI)(AX*1), X11, X11
+	VPINSRD         $0x02, 13(SI)(AX*2), X11, X11
+	VPINSRD         $0x03, 13(SI)(CX*1), X11, X11
+	VINSERTI32X4    $0x00, X11, Z10, Z10
+	VMOVD           13(DI), X11
+	VPINSRD         $0x01, 13(DI)(AX*1), X11, X11
+	VPINSRD         $0x02, 13(DI)(AX*2), X11, X11
+	VPINSRD         $0x03, 13(DI)(CX*1), X11, X11
+	VINSERTI32X4    $0x01, X11, Z10, Z10
+	VMOVD           13(R8), X11
+	VPINSRD         $0x01, 13(R8)(AX*1), X11, X11
+	VPINSRD         $0x02, 13(R8)(AX*2), X11, X11
+	VPINSRD         $0x03, 13(R8)(CX*1), X11, X11
+	VINSERTI32X4    $0x02, X11, Z10, Z10
+	VMOVD           13(R9), X11
+	VPINSRD         $0x01, 13(R9)(AX*1), X11, X11
+	VPINSRD         $0x02, 13(R9)(AX*2), X11, X11
+	VPINSRD         $0x03, 13(R9)(CX*1), X11, X11
+	VINSERTI32X4    $0x03, X11, Z10, Z10
+	VPCMPUB         $0x02, Z3, Z10, K1
+	VMOVDQU8.Z      Z10, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z10, Z10
+	VMOVDQU32       Z10, 512(DX)
+	VBROADCASTI32X4 (SI), Z10
+	VINSERTI32X4    $0x01, (DI), Z10, Z10
+	VINSERTI32X4    $0x02, (R8), Z10, Z10
+	VINSERTI32X4    $0x03, (R9), Z10, Z10
+	PREFETCHT0      (R10)
+	PREFETCHT0      64(R10)
+	VBROADCASTI32X4 (SI)(AX*1), Z11
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z11, Z11
+	PREFETCHT0      128(R10)
+	PREFETCHT0      192(R10)
+	VBROADCASTI32X4 (SI)(AX*2), Z12
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z12, Z12
+	PREFETCHT0      256(R10)
+	VBROADCASTI32X4 (SI)(CX*1), Z13
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z13, Z13
+	VPANDD          Z1, Z10, Z14
+	VPSHUFB         Z14, Z2, Z14
+	VBROADCASTI32X4 (R11), Z15
+	VBROADCASTI32X4 (R12), Z16
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z15, Z14, Z17
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z16, Z14, Z18
+	VPANDD          Z1, Z11, Z14
+	VPSHUFB         Z14, Z2, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z15, Z14, Z19
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z16, Z14, Z20
+	VPANDD          Z1, Z12, Z14
+	VPSHUFB         Z14, Z2, Z14
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z15, Z14, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z16, Z14, Z22
+	VPANDD          Z1, Z13, Z14
+	VPSHUFB         Z14, Z2, Z14
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z15, Z14, Z23
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z16, Z14, Z15
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z2, Z10
+	VBROADCASTI32X4 16(R11), Z14
+	VBROADCASTI32X4 16(R12), Z16
+	VPDPBUSD        Z14, Z10, Z17
+	VPDPBUSD        Z16, Z10, Z18
+	VPSRLD          $0x04, Z11, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z2, Z10
+	VPDPBUSD        Z14, Z10, Z19
+	VPDPBUSD        Z16, Z10, Z20
+	VPSRLD          $0x04, Z12, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z2, Z10
+	VPDPBUSD        Z14, Z10, Z21
+	VPDPBUSD        Z16, Z10, Z22
+	VPSRLD          $0x04, Z13, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z2, Z10
+	VPDPBUSD        Z14, Z10, Z23
+	VPDPBUSD        Z16, Z10, Z15
+	VPUNPCKLDQ      Z19, Z17, Z10
+	VPUNPCKHDQ      Z19, Z17, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLDQ      Z23, Z21, Z11
+	VPUNPCKHDQ      Z23, Z21, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z12
+	VPUNPCKLQDQ     Z11, Z10, Z10
+	VPADDD          Z12, Z10, Z10
+	VPBROADCASTD    36(R11), Z11
+	VPADDD          Z11, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMOVDQU32       Z10, (DX)
+	VPUNPCKLDQ      Z20, Z18, Z10
+	VPUNPCKHDQ      Z20, Z18, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLDQ      Z15, Z22, Z11
+	VPUNPCKHDQ      Z15, Z22, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKHQDQ     Z11, Z10, Z12
+	VPUNPCKLQDQ     Z11, Z10, Z10
+	VPADDD          Z12, Z10, Z10
+	VPBROADCASTD    36(R12), Z11
+	VPADDD          Z11, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMOVDQU32       Z10, 64(DX)
+	VBROADCASTSS    32(R11), Z10
+	VMULPS          512(DX), Z10, Z10
+	VFMADD231PS     (DX), Z10, Z8
+	VBROADCASTSS    32(R12), Z10
+	VMULPS          512(DX), Z10, Z10
+	VFMADD231PS     64(DX), Z10, Z9
 	ADDQ            $0x00000028, R11
 	ADDQ            $0x00000028, R12
 	ADDQ            $0x00000110, R10
@@ -20151,8 +20145,8 @@ block:
 	MOVQ            8(SI), SI
 	SHLQ            $0x02, SI
 	ADDQ            dst_base+104(FP), SI
-	VMOVUPS         Z7, (BX)
-	VMOVUPS         Z8, (SI)
+	VMOVUPS         Z8, (BX)
+	VMOVUPS         Z9, (SI)
 	ADDQ            $0x40, dst_base+104(FP)
 	MOVQ            AX, BX
 	SHLQ            $0x04, BX
@@ -20175,15 +20169,16 @@ TEXT ·avx512UnpackQ2_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVL            $0x000000c0, BX
 	KMOVW           BX, K3
 	VBROADCASTI32X4 rocmFP2<>+0(SB), Z0
-	VPBROADCASTD    word0ff00000<>+0(SB), Z1
-	VPBROADCASTD    word07e00000<>+0(SB), Z2
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z1
+	VPBROADCASTD    word07f00000<>+0(SB), Z2
 	VPBROADCASTD    word3b800000<>+0(SB), Z3
-	VPBROADCASTD    wordbc000000<>+0(SB), Z4
-	VBROADCASTI32X4 spreadFP2<>+0(SB), Z5
-	VPBROADCASTD    word00000003<>+0(SB), Z6
-	VPBROADCASTD    word00000300<>+0(SB), Z7
-	VPBROADCASTD    word00030000<>+0(SB), Z8
-	VPBROADCASTD    word03000000<>+0(SB), Z9
+	VPBROADCASTD    word40000000<>+0(SB), Z4
+	VPBROADCASTD    wordbc000000<>+0(SB), Z5
+	VBROADCASTI32X4 spreadFP2<>+0(SB), Z6
+	VPBROADCASTD    word00000003<>+0(SB), Z7
+	VPBROADCASTD    word00000300<>+0(SB), Z8
+	VPBROADCASTD    word00030000<>+0(SB), Z9
+	VPBROADCASTD    word03000000<>+0(SB), Z10
 	MOVQ            w_base+24(FP), BX
 	MOVQ            BX, SI
 	LEAQ            (SI)(AX*4), DI
@@ -20192,203 +20187,199 @@ TEXT ·avx512UnpackQ2_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ            blocks+56(FP), BX
 
 block:
-	VPBROADCASTD 6(SI), Z10
-	VMOVD        6(SI), X11
-	VPINSRD      $0x01, 6(SI)(AX*1), X11, X11
-	VPINSRD      $0x02, 6(SI)(AX*2), X11, X11
-	VPINSRD      $0x03, 6(SI)(CX*1), X11, X11
-	VINSERTI32X4 $0x00, X11, Z10, Z10
-	VMOVD        6(DI), X11
-	VPINSRD      $0x01, 6(DI)(AX*1), X11, X11
-	VPINSRD      $0x02, 6(DI)(AX*2), X11, X11
-	VPINSRD      $0x03, 6(DI)(CX*1), X11, X11
-	VINSERTI32X4 $0x01, X11, Z10, Z10
-	VMOVD        6(R8), X11
-	VPINSRD      $0x01, 6(R8)(AX*1), X11, X11
-	VPINSRD      $0x02, 6(R8)(AX*2), X11, X11
-	VPINSRD      $0x03, 6(R8)(CX*1), X11, X11
-	VINSERTI32X4 $0x02, X11, Z10, Z10
-	VMOVD        6(R9), X11
-	VPINSRD      $0x01, 6(R9)(AX*1), X11, X11
-	VPINSRD      $0x02, 6(R9)(AX*2), X11, X11
-	VPINSRD      $0x03, 6(R9)(CX*1), X11, X11
-	VINSERTI32X4 $0x03, X11, Z10, Z10
-	VPSLLD       $0x04, Z10, Z11
-	VPANDD       Z1, Z11, Z11
-	VPSUBD       Z11, Z2, Z12
-	VPSRAD       $0x1f, Z12, Z12
-	VPANDND      Z11, Z12, Z11
+	VPBROADCASTD 6(SI), Z11
+	VMOVD        6(SI), X12
+	VPINSRD      $0x01, 6(SI)(AX*1), X12, X12
+	VPINSRD      $0x02, 6(SI)(AX*2), X12, X12
+	VPINSRD      $0x03, 6(SI)(CX*1), X12, X12
+	VINSERTI32X4 $0x00, X12, Z11, Z11
+	VMOVD        6(DI), X12
+	VPINSRD      $0x01, 6(DI)(AX*1), X12, X12
+	VPINSRD      $0x02, 6(DI)(AX*2), X12, X12
+	VPINSRD      $0x03, 6(DI)(CX*1), X12, X12
+	VINSERTI32X4 $0x01, X12, Z11, Z11
+	VMOVD        6(R8), X12
+	VPINSRD      $0x01, 6(R8)(AX*1), X12, X12
+	VPINSRD      $0x02, 6(R8)(AX*2), X12, X12
+	VPINSRD      $0x03, 6(R8)(CX*1), X12, X12
+	VINSERTI32X4 $0x02, X12, Z11, Z11
+	VMOVD        6(R9), X12
+	VPINSRD      $0x01, 6(R9)(AX*1), X12, X12
+	VPINSRD      $0x02, 6(R9)(AX*2), X12, X12
+	VPINSRD      $0x03, 6(R9)(CX*1), X12, X12
+	VINSERTI32X4 $0x03, X12, Z11, Z11
+	VPCMPUB      $0x02, Z1, Z11, K4
+	VMOVDQU8.Z   Z11, K4, Z11
+	VPSLLD       $0x04, Z11, Z12
+	VPANDD       Z2, Z12, Z12
+	VPADDD       Z3, Z12, Z12
+	VMOVAPS      Z12, Z13
+	VFMADD213PS  Z5, Z4, Z13
+	VMINPS       Z13, Z12, Z12
+	VMOVDQU32    Z12, 256(DX)
+	VPSRLD       $0x04, Z11, Z11
+	VPANDD       Z2, Z11, Z11
 	VPADDD       Z3, Z11, Z11
-	VADDPS       Z11, Z11, Z12
-	VADDPS       Z4, Z12, Z12
+	VMOVAPS      Z11, Z12
+	VFMADD213PS  Z5, Z4, Z12
 	VMINPS       Z12, Z11, Z11
-	VMOVDQU32    Z11, 256(DX)
-	VPSRLD       $0x04, Z10, Z10
-	VPANDD       Z1, Z10, Z10
-	VPSUBD       Z10, Z2, Z11
-	VPSRAD       $0x1f, Z11, Z11
-	VPANDND      Z10, Z11, Z10
-	VPADDD       Z3, Z10, Z10
-	VADDPS       Z10, Z10, Z11
-	VADDPS       Z4, Z11, Z11
-	VMINPS       Z11, Z10, Z10
-	VMOVDQU32    Z10, 576(DX)
-	VPBROADCASTQ (SI), Z10
-	VPBROADCASTQ (DI), K1, Z10
-	VPBROADCASTQ (R8), K2, Z10
-	VPBROADCASTQ (R9), K3, Z10
-	VPBROADCASTQ (SI)(AX*1), Z11
-	VPBROADCASTQ (DI)(AX*1), K1, Z11
-	VPBROADCASTQ (R8)(AX*1), K2, Z11
-	VPBROADCASTQ (R9)(AX*1), K3, Z11
-	VPBROADCASTQ (SI)(AX*2), Z12
-	VPBROADCASTQ (DI)(AX*2), K1, Z12
-	VPBROADCASTQ (R8)(AX*2), K2, Z12
-	VPBROADCASTQ (R9)(AX*2), K3, Z12
-	VPBROADCASTQ (SI)(CX*1), Z13
-	VPBROADCASTQ (DI)(CX*1), K1, Z13
-	VPBROADCASTQ (R8)(CX*1), K2, Z13
-	VPBROADCASTQ (R9)(CX*1), K3, Z13
-	VPSHUFB      Z5, Z10, Z10
-	VPANDD       Z6, Z10, Z14
-	VPSRLD       $0x02, Z10, Z15
-	VPANDD       Z7, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x04, Z10, Z15
-	VPANDD       Z8, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x06, Z10, Z10
-	VPANDD       Z9, Z10, Z10
-	VPORD        Z10, Z14, Z14
-	VPSHUFB      Z14, Z0, Z10
-	VPSHUFB      Z5, Z11, Z11
-	VPANDD       Z6, Z11, Z14
-	VPSRLD       $0x02, Z11, Z15
-	VPANDD       Z7, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x04, Z11, Z15
-	VPANDD       Z8, Z15, Z15
-	VPORD        Z15, Z14, Z14
+	VMOVDQU32    Z11, 576(DX)
+	VPBROADCASTQ (SI), Z11
+	VPBROADCASTQ (DI), K1, Z11
+	VPBROADCASTQ (R8), K2, Z11
+	VPBROADCASTQ (R9), K3, Z11
+	VPBROADCASTQ (SI)(AX*1), Z12
+	VPBROADCASTQ (DI)(AX*1), K1, Z12
+	VPBROADCASTQ (R8)(AX*1), K2, Z12
+	VPBROADCASTQ (R9)(AX*1), K3, Z12
+	VPBROADCASTQ (SI)(AX*2), Z13
+	VPBROADCASTQ (DI)(AX*2), K1, Z13
+	VPBROADCASTQ (R8)(AX*2), K2, Z13
+	VPBROADCASTQ (R9)(AX*2), K3, Z13
+	VPBROADCASTQ (SI)(CX*1), Z14
+	VPBROADCASTQ (DI)(CX*1), K1, Z14
+	VPBROADCASTQ (R8)(CX*1), K2, Z14
+	VPBROADCASTQ (R9)(CX*1), K3, Z14
+	VPSHUFB      Z6, Z11, Z11
+	VPANDD       Z7, Z11, Z15
+	VPSRLD       $0x02, Z11, Z16
+	VPANDD       Z8, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x04, Z11, Z16
+	VPANDD       Z9, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPSRLD       $0x06, Z11, Z11
-	VPANDD       Z9, Z11, Z11
-	VPORD        Z11, Z14, Z14
-	VPSHUFB      Z14, Z0, Z11
-	VPSHUFB      Z5, Z12, Z12
-	VPANDD       Z6, Z12, Z14
-	VPSRLD       $0x02, Z12, Z15
-	VPANDD       Z7, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x04, Z12, Z15
-	VPANDD       Z8, Z15, Z15
-	VPORD        Z15, Z14, Z14
+	VPANDD       Z10, Z11, Z11
+	VPORD        Z11, Z15, Z15
+	VPSHUFB      Z15, Z0, Z11
+	VPSHUFB      Z6, Z12, Z12
+	VPANDD       Z7, Z12, Z15
+	VPSRLD       $0x02, Z12, Z16
+	VPANDD       Z8, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x04, Z12, Z16
+	VPANDD       Z9, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPSRLD       $0x06, Z12, Z12
-	VPANDD       Z9, Z12, Z12
-	VPORD        Z12, Z14, Z14
-	VPSHUFB      Z14, Z0, Z12
-	VPSHUFB      Z5, Z13, Z13
-	VPANDD       Z6, Z13, Z14
-	VPSRLD       $0x02, Z13, Z15
-	VPANDD       Z7, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x04, Z13, Z15
-	VPANDD       Z8, Z15, Z15
-	VPORD        Z15, Z14, Z14
+	VPANDD       Z10, Z12, Z12
+	VPORD        Z12, Z15, Z15
+	VPSHUFB      Z15, Z0, Z12
+	VPSHUFB      Z6, Z13, Z13
+	VPANDD       Z7, Z13, Z15
+	VPSRLD       $0x02, Z13, Z16
+	VPANDD       Z8, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x04, Z13, Z16
+	VPANDD       Z9, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPSRLD       $0x06, Z13, Z13
-	VPANDD       Z9, Z13, Z13
-	VPORD        Z13, Z14, Z14
-	VPSHUFB      Z14, Z0, Z13
-	VPUNPCKLDQ   Z11, Z10, Z14
-	VPUNPCKHDQ   Z11, Z10, Z10
-	VPUNPCKLDQ   Z13, Z12, Z11
-	VPUNPCKHDQ   Z13, Z12, Z12
-	VPUNPCKLQDQ  Z11, Z14, Z13
-	VPUNPCKHQDQ  Z11, Z14, Z11
-	VPUNPCKLQDQ  Z12, Z10, Z14
-	VPUNPCKHQDQ  Z12, Z10, Z10
-	VMOVDQU32    Z13, (DX)
-	VMOVDQU32    Z11, 64(DX)
-	VMOVDQU32    Z14, 128(DX)
-	VMOVDQU32    Z10, 192(DX)
-	VPBROADCASTQ 2(SI), Z10
-	VPBROADCASTQ 2(DI), K1, Z10
-	VPBROADCASTQ 2(R8), K2, Z10
-	VPBROADCASTQ 2(R9), K3, Z10
-	VPBROADCASTQ 2(SI)(AX*1), Z11
-	VPBROADCASTQ 2(DI)(AX*1), K1, Z11
-	VPBROADCASTQ 2(R8)(AX*1), K2, Z11
-	VPBROADCASTQ 2(R9)(AX*1), K3, Z11
-	VPBROADCASTQ 2(SI)(AX*2), Z12
-	VPBROADCASTQ 2(DI)(AX*2), K1, Z12
-	VPBROADCASTQ 2(R8)(AX*2), K2, Z12
-	VPBROADCASTQ 2(R9)(AX*2), K3, Z12
-	VPBROADCASTQ 2(SI)(CX*1), Z13
-	VPBROADCASTQ 2(DI)(CX*1), K1, Z13
-	VPBROADCASTQ 2(R8)(CX*1), K2, Z13
-	VPBROADCASTQ 2(R9)(CX*1), K3, Z13
-	VPSRLQ       $0x10, Z10, Z10
-	VPSHUFB      Z5, Z10, Z10
-	VPANDD       Z6, Z10, Z14
-	VPSRLD       $0x02, Z10, Z15
-	VPANDD       Z7, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x04, Z10, Z15
-	VPANDD       Z8, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x06, Z10, Z10
-	VPANDD       Z9, Z10, Z10
-	VPORD        Z10, Z14, Z14
-	VPSHUFB      Z14, Z0, Z10
+	VPANDD       Z10, Z13, Z13
+	VPORD        Z13, Z15, Z15
+	VPSHUFB      Z15, Z0, Z13
+	VPSHUFB      Z6, Z14, Z14
+	VPANDD       Z7, Z14, Z15
+	VPSRLD       $0x02, Z14, Z16
+	VPANDD       Z8, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x04, Z14, Z16
+	VPANDD       Z9, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x06, Z14, Z14
+	VPANDD       Z10, Z14, Z14
+	VPORD        Z14, Z15, Z15
+	VPSHUFB      Z15, Z0, Z14
+	VPUNPCKLDQ   Z12, Z11, Z15
+	VPUNPCKHDQ   Z12, Z11, Z11
+	VPUNPCKLDQ   Z14, Z13, Z12
+	VPUNPCKHDQ   Z14, Z13, Z13
+	VPUNPCKLQDQ  Z12, Z15, Z14
+	VPUNPCKHQDQ  Z12, Z15, Z12
+	VPUNPCKLQDQ  Z13, Z11, Z15
+	VPUNPCKHQDQ  Z13, Z11, Z11
+	VMOVDQU32    Z14, (DX)
+	VMOVDQU32    Z12, 64(DX)
+	VMOVDQU32    Z15, 128(DX)
+	VMOVDQU32    Z11, 192(DX)
+	VPBROADCASTQ 2(SI), Z11
+	VPBROADCASTQ 2(DI), K1, Z11
+	VPBROADCASTQ 2(R8), K2, Z11
+	VPBROADCASTQ 2(R9), K3, Z11
+	VPBROADCASTQ 2(SI)(AX*1), Z12
+	VPBROADCASTQ 2(DI)(AX*1), K1, Z12
+	VPBROADCASTQ 2(R8)(AX*1), K2, Z12
+	VPBROADCASTQ 2(R9)(AX*1), K3, Z12
+	VPBROADCASTQ 2(SI)(AX*2), Z13
+	VPBROADCASTQ 2(DI)(AX*2), K1, Z13
+	VPBROADCASTQ 2(R8)(AX*2), K2, Z13
+	VPBROADCASTQ 2(R9)(AX*2), K3, Z13
+	VPBROADCASTQ 2(SI)(CX*1), Z14
+	VPBROADCASTQ 2(DI)(CX*1), K1, Z14
+	VPBROADCASTQ 2(R8)(CX*1), K2, Z14
+	VPBROADCASTQ 2(R9)(CX*1), K3, Z14
 	VPSRLQ       $0x10, Z11, Z11
-	VPSHUFB      Z5, Z11, Z11
-	VPANDD       Z6, Z11, Z14
-	VPSRLD       $0x02, Z11, Z15
-	VPANDD       Z7, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x04, Z11, Z15
-	VPANDD       Z8, Z15, Z15
-	VPORD        Z15, Z14, Z14
+	VPSHUFB      Z6, Z11, Z11
+	VPANDD       Z7, Z11, Z15
+	VPSRLD       $0x02, Z11, Z16
+	VPANDD       Z8, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x04, Z11, Z16
+	VPANDD       Z9, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPSRLD       $0x06, Z11, Z11
-	VPANDD       Z9, Z11, Z11
-	VPORD        Z11, Z14, Z14
-	VPSHUFB      Z14, Z0, Z11
+	VPANDD       Z10, Z11, Z11
+	VPORD        Z11, Z15, Z15
+	VPSHUFB      Z15, Z0, Z11
 	VPSRLQ       $0x10, Z12, Z12
-	VPSHUFB      Z5, Z12, Z12
-	VPANDD       Z6, Z12, Z14
-	VPSRLD       $0x02, Z12, Z15
-	VPANDD       Z7, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x04, Z12, Z15
-	VPANDD       Z8, Z15, Z15
-	VPORD        Z15, Z14, Z14
+	VPSHUFB      Z6, Z12, Z12
+	VPANDD       Z7, Z12, Z15
+	VPSRLD       $0x02, Z12, Z16
+	VPANDD       Z8, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x04, Z12, Z16
+	VPANDD       Z9, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPSRLD       $0x06, Z12, Z12
-	VPANDD       Z9, Z12, Z12
-	VPORD        Z12, Z14, Z14
-	VPSHUFB      Z14, Z0, Z12
+	VPANDD       Z10, Z12, Z12
+	VPORD        Z12, Z15, Z15
+	VPSHUFB      Z15, Z0, Z12
 	VPSRLQ       $0x10, Z13, Z13
-	VPSHUFB      Z5, Z13, Z13
-	VPANDD       Z6, Z13, Z14
-	VPSRLD       $0x02, Z13, Z15
-	VPANDD       Z7, Z15, Z15
-	VPORD        Z15, Z14, Z14
-	VPSRLD       $0x04, Z13, Z15
-	VPANDD       Z8, Z15, Z15
-	VPORD        Z15, Z14, Z14
+	VPSHUFB      Z6, Z13, Z13
+	VPANDD       Z7, Z13, Z15
+	VPSRLD       $0x02, Z13, Z16
+	VPANDD       Z8, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x04, Z13, Z16
+	VPANDD       Z9, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPSRLD       $0x06, Z13, Z13
-	VPANDD       Z9, Z13, Z13
-	VPORD        Z13, Z14, Z14
-	VPSHUFB      Z14, Z0, Z13
-	VPUNPCKLDQ   Z11, Z10, Z14
-	VPUNPCKHDQ   Z11, Z10, Z10
-	VPUNPCKLDQ   Z13, Z12, Z11
-	VPUNPCKHDQ   Z13, Z12, Z12
-	VPUNPCKLQDQ  Z11, Z14, Z13
-	VPUNPCKHQDQ  Z11, Z14, Z11
-	VPUNPCKLQDQ  Z12, Z10, Z14
-	VPUNPCKHQDQ  Z12, Z10, Z10
-	VMOVDQU32    Z13, 320(DX)
-	VMOVDQU32    Z11, 384(DX)
-	VMOVDQU32    Z14, 448(DX)
-	VMOVDQU32    Z10, 512(DX)
+	VPANDD       Z10, Z13, Z13
+	VPORD        Z13, Z15, Z15
+	VPSHUFB      Z15, Z0, Z13
+	VPSRLQ       $0x10, Z14, Z14
+	VPSHUFB      Z6, Z14, Z14
+	VPANDD       Z7, Z14, Z15
+	VPSRLD       $0x02, Z14, Z16
+	VPANDD       Z8, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x04, Z14, Z16
+	VPANDD       Z9, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPSRLD       $0x06, Z14, Z14
+	VPANDD       Z10, Z14, Z14
+	VPORD        Z14, Z15, Z15
+	VPSHUFB      Z15, Z0, Z14
+	VPUNPCKLDQ   Z12, Z11, Z15
+	VPUNPCKHDQ   Z12, Z11, Z11
+	VPUNPCKLDQ   Z14, Z13, Z12
+	VPUNPCKHDQ   Z14, Z13, Z13
+	VPUNPCKLQDQ  Z12, Z15, Z14
+	VPUNPCKHQDQ  Z12, Z15, Z12
+	VPUNPCKLQDQ  Z13, Z11, Z15
+	VPUNPCKHQDQ  Z13, Z11, Z11
+	VMOVDQU32    Z14, 320(DX)
+	VMOVDQU32    Z12, 384(DX)
+	VMOVDQU32    Z15, 448(DX)
+	VMOVDQU32    Z11, 512(DX)
 	ADDQ         $0x00000280, DX
 	ADDQ         $0x0000000a, SI
 	ADDQ         $0x0000000a, DI
@@ -20445,314 +20436,24 @@ TEXT ·avx512DotQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVL            $0x000000c0, BX
 	KMOVW           BX, K3
 	VBROADCASTI32X4 rocmFP2<>+0(SB), Z1
-	VPBROADCASTD    word0ff00000<>+0(SB), Z2
-	VPBROADCASTD    word07e00000<>+0(SB), Z3
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z2
+	VPBROADCASTD    word07f00000<>+0(SB), Z3
 	VPBROADCASTD    word3b800000<>+0(SB), Z4
-	VPBROADCASTD    wordbc000000<>+0(SB), Z5
-	VBROADCASTI32X4 spreadFP2<>+0(SB), Z6
-	VPBROADCASTD    word00000003<>+0(SB), Z7
-	VPBROADCASTD    word00000300<>+0(SB), Z8
-	VPBROADCASTD    word00030000<>+0(SB), Z9
-	VPBROADCASTD    word03000000<>+0(SB), Z10
+	VPBROADCASTD    word40000000<>+0(SB), Z5
+	VPBROADCASTD    wordbc000000<>+0(SB), Z6
+	VBROADCASTI32X4 spreadFP2<>+0(SB), Z7
+	VPBROADCASTD    word00000003<>+0(SB), Z8
+	VPBROADCASTD    word00000300<>+0(SB), Z9
+	VPBROADCASTD    word00030000<>+0(SB), Z10
+	VPBROADCASTD    word03000000<>+0(SB), Z11
 
 tile:
 	MOVQ   ahead+168(FP), R10
 	ADDQ   w_base+24(FP), R10
-	VPXORD Z11, Z11, Z11
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+152(FP), BX
-
-block:
-	VPBROADCASTD    6(SI), Z12
-	VMOVD           6(SI), X13
-	VPINSRD         $0x01, 6(SI)(AX*1), X13, X13
-	VPINSRD         $0x02, 6(SI)(AX*2), X13, X13
-	VPINSRD         $0x03, 6(SI)(CX*1), X13, X13
-	VINSERTI32X4    $0x00, X13, Z12, Z12
-	VMOVD           6(DI), X13
-	VPINSRD         $0x01, 6(DI)(AX*1), X13, X13
-	VPINSRD         $0x02, 6(DI)(AX*2), X13, X13
-	VPINSRD         $0x03, 6(DI)(CX*1), X13, X13
-	VINSERTI32X4    $0x01, X13, Z12, Z12
-	VMOVD           6(R8), X13
-	VPINSRD         $0x01, 6(R8)(AX*1), X13, X13
-	VPINSRD         $0x02, 6(R8)(AX*2), X13, X13
-	VPINSRD         $0x03, 6(R8)(CX*1), X13, X13
-	VINSERTI32X4    $0x02, X13, Z12, Z12
-	VMOVD           6(R9), X13
-	VPINSRD         $0x01, 6(R9)(AX*1), X13, X13
-	VPINSRD         $0x02, 6(R9)(AX*2), X13, X13
-	VPINSRD         $0x03, 6(R9)(CX*1), X13, X13
-	VINSERTI32X4    $0x03, X13, Z12, Z12
-	VPSLLD          $0x04, Z12, Z13
-	VPANDD          Z2, Z13, Z13
-	VPSUBD          Z13, Z3, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
-	VPADDD          Z4, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z5, Z14, Z14
-	VMINPS          Z14, Z13, Z13
-	VMOVDQU32       Z13, 256(DX)
-	VPSRLD          $0x04, Z12, Z12
-	VPANDD          Z2, Z12, Z12
-	VPSUBD          Z12, Z3, Z13
-	VPSRAD          $0x1f, Z13, Z13
-	VPANDND         Z12, Z13, Z12
-	VPADDD          Z4, Z12, Z12
-	VADDPS          Z12, Z12, Z13
-	VADDPS          Z5, Z13, Z13
-	VMINPS          Z13, Z12, Z12
-	VMOVDQU32       Z12, 576(DX)
-	VPBROADCASTQ    (SI), Z12
-	VPBROADCASTQ    (DI), K1, Z12
-	VPBROADCASTQ    (R8), K2, Z12
-	VPBROADCASTQ    (R9), K3, Z12
-	PREFETCHT0      (R10)
-	VPBROADCASTQ    (SI)(AX*1), Z13
-	VPBROADCASTQ    (DI)(AX*1), K1, Z13
-	VPBROADCASTQ    (R8)(AX*1), K2, Z13
-	VPBROADCASTQ    (R9)(AX*1), K3, Z13
-	PREFETCHT0      64(R10)
-	VPBROADCASTQ    (SI)(AX*2), Z14
-	VPBROADCASTQ    (DI)(AX*2), K1, Z14
-	VPBROADCASTQ    (R8)(AX*2), K2, Z14
-	VPBROADCASTQ    (R9)(AX*2), K3, Z14
-	PREFETCHT0      128(R10)
-	VPBROADCASTQ    (SI)(CX*1), Z15
-	VPBROADCASTQ    (DI)(CX*1), K1, Z15
-	VPBROADCASTQ    (R8)(CX*1), K2, Z15
-	VPBROADCASTQ    (R9)(CX*1), K3, Z15
-	VPSHUFB         Z6, Z12, Z12
-	VPANDD          Z7, Z12, Z16
-	VPSRLD          $0x02, Z12, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x04, Z12, Z17
-	VPANDD          Z9, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x06, Z12, Z12
-	VPANDD          Z10, Z12, Z12
-	VPORD           Z12, Z16, Z16
-	VPSHUFB         Z16, Z1, Z12
-	VPSHUFB         Z6, Z13, Z13
-	VPANDD          Z7, Z13, Z16
-	VPSRLD          $0x02, Z13, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x04, Z13, Z17
-	VPANDD          Z9, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x06, Z13, Z13
-	VPANDD          Z10, Z13, Z13
-	VPORD           Z13, Z16, Z16
-	VPSHUFB         Z16, Z1, Z13
-	VPSHUFB         Z6, Z14, Z14
-	VPANDD          Z7, Z14, Z16
-	VPSRLD          $0x02, Z14, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x04, Z14, Z17
-	VPANDD          Z9, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x06, Z14, Z14
-	VPANDD          Z10, Z14, Z14
-	VPORD           Z14, Z16, Z16
-	VPSHUFB         Z16, Z1, Z14
-	VPSHUFB         Z6, Z15, Z15
-	VPANDD          Z7, Z15, Z16
-	VPSRLD          $0x02, Z15, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x04, Z15, Z17
-	VPANDD          Z9, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x06, Z15, Z15
-	VPANDD          Z10, Z15, Z15
-	VPORD           Z15, Z16, Z16
-	VPSHUFB         Z16, Z1, Z15
-	VBROADCASTI32X4 (R11), Z16
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z16, Z12, Z17
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z16, Z13, Z12
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z16, Z14, Z13
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z16, Z15, Z14
-	VPUNPCKLDQ      Z12, Z17, Z15
-	VPUNPCKHDQ      Z12, Z17, Z12
-	VPADDD          Z12, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z12
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKHQDQ     Z12, Z15, Z13
-	VPUNPCKLQDQ     Z12, Z15, Z15
-	VPADDD          Z13, Z15, Z15
-	VPBROADCASTD    36(R11), Z12
-	VPADDD          Z12, Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VMOVDQU32       Z15, (DX)
-	VPBROADCASTQ    2(SI), Z12
-	VPBROADCASTQ    2(DI), K1, Z12
-	VPBROADCASTQ    2(R8), K2, Z12
-	VPBROADCASTQ    2(R9), K3, Z12
-	VPBROADCASTQ    2(SI)(AX*1), Z13
-	VPBROADCASTQ    2(DI)(AX*1), K1, Z13
-	VPBROADCASTQ    2(R8)(AX*1), K2, Z13
-	VPBROADCASTQ    2(R9)(AX*1), K3, Z13
-	VPBROADCASTQ    2(SI)(AX*2), Z14
-	VPBROADCASTQ    2(DI)(AX*2), K1, Z14
-	VPBROADCASTQ    2(R8)(AX*2), K2, Z14
-	VPBROADCASTQ    2(R9)(AX*2), K3, Z14
-	VPBROADCASTQ    2(SI)(CX*1), Z15
-	VPBROADCASTQ    2(DI)(CX*1), K1, Z15
-	VPBROADCASTQ    2(R8)(CX*1), K2, Z15
-	VPBROADCASTQ    2(R9)(CX*1), K3, Z15
-	VPSRLQ          $0x10, Z12, Z12
-	VPSHUFB         Z6, Z12, Z12
-	VPANDD          Z7, Z12, Z16
-	VPSRLD          $0x02, Z12, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x04, Z12, Z17
-	VPANDD          Z9, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x06, Z12, Z12
-	VPANDD          Z10, Z12, Z12
-	VPORD           Z12, Z16, Z16
-	VPSHUFB         Z16, Z1, Z12
-	VPSRLQ          $0x10, Z13, Z13
-	VPSHUFB         Z6, Z13, Z13
-	VPANDD          Z7, Z13, Z16
-	VPSRLD          $0x02, Z13, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x04, Z13, Z17
-	VPANDD          Z9, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x06, Z13, Z13
-	VPANDD          Z10, Z13, Z13
-	VPORD           Z13, Z16, Z16
-	VPSHUFB         Z16, Z1, Z13
-	VPSRLQ          $0x10, Z14, Z14
-	VPSHUFB         Z6, Z14, Z14
-	VPANDD          Z7, Z14, Z16
-	VPSRLD          $0x02, Z14, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x04, Z14, Z17
-	VPANDD          Z9, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x06, Z14, Z14
-	VPANDD          Z10, Z14, Z14
-	VPORD           Z14, Z16, Z16
-	VPSHUFB         Z16, Z1, Z14
-	VPSRLQ          $0x10, Z15, Z15
-	VPSHUFB         Z6, Z15, Z15
-	VPANDD          Z7, Z15, Z16
-	VPSRLD          $0x02, Z15, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x04, Z15, Z17
-	VPANDD          Z9, Z17, Z17
-	VPORD           Z17, Z16, Z16
-	VPSRLD          $0x06, Z15, Z15
-	VPANDD          Z10, Z15, Z15
-	VPORD           Z15, Z16, Z16
-	VPSHUFB         Z16, Z1, Z15
-	VBROADCASTI32X4 16(R11), Z16
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z16, Z12, Z17
-	VMOVDQA32       Z0, Z12
-	VPDPBUSD        Z16, Z13, Z12
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z16, Z14, Z13
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z16, Z15, Z14
-	VPUNPCKLDQ      Z12, Z17, Z15
-	VPUNPCKHDQ      Z12, Z17, Z12
-	VPADDD          Z12, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z12
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKHQDQ     Z12, Z15, Z13
-	VPUNPCKLQDQ     Z12, Z15, Z15
-	VPADDD          Z13, Z15, Z15
-	VPBROADCASTD    40(R11), Z12
-	VPADDD          Z12, Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VMOVDQU32       Z15, 320(DX)
-	VBROADCASTSS    32(R11), Z12
-	VMULPS          256(DX), Z12, Z12
-	VFMADD231PS     (DX), Z12, Z11
-	VBROADCASTSS    32(R11), Z12
-	VMULPS          576(DX), Z12, Z12
-	VFMADD231PS     320(DX), Z12, Z11
-	ADDQ            $0x0000002c, R11
-	ADDQ            $0x000000a0, R10
-	ADDQ            $0x0000000a, SI
-	ADDQ            $0x0000000a, DI
-	ADDQ            $0x0000000a, R8
-	ADDQ            $0x0000000a, R9
-	DECQ            BX
-	JNZ             block
-	MOVQ            dstAt_base+128(FP), BX
-	MOVQ            (BX), BX
-	SHLQ            $0x02, BX
-	ADDQ            dst_base+104(FP), BX
-	VMOVUPS         Z11, (BX)
-	ADDQ            $0x40, dst_base+104(FP)
-	MOVQ            AX, BX
-	SHLQ            $0x04, BX
-	ADDQ            BX, w_base+24(FP)
-	DECQ            tiles+160(FP)
-	JNZ             tile
-	VZEROUPPER
-	RET
-
-// func avx512DotQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
-	MOVQ            tile_base+0(FP), DX
-	MOVQ            stride+48(FP), AX
-	LEAQ            (AX)(AX*2), CX
-	VPXORD          Z0, Z0, Z0
-	MOVL            $0x0000000c, BX
-	KMOVW           BX, K1
-	MOVL            $0x00000030, BX
-	KMOVW           BX, K2
-	MOVL            $0x000000c0, BX
-	KMOVW           BX, K3
-	VBROADCASTI32X4 rocmFP2<>+0(SB), Z1
-	VPBROADCASTD    word0ff00000<>+0(SB), Z2
-	VPBROADCASTD    word07e00000<>+0(SB), Z3
-	VPBROADCASTD    word3b800000<>+0(SB), Z4
-	VPBROADCASTD    wordbc000000<>+0(SB), Z5
-	VBROADCASTI32X4 spreadFP2<>+0(SB), Z6
-	VPBROADCASTD    word00000003<>+0(SB), Z7
-	VPBROADCASTD    word00000300<>+0(SB), Z8
-	VPBROADCASTD    word00030000<>+0(SB), Z9
-	VPBROADCASTD    word03000000<>+0(SB), Z10
-
-tile:
-	MOVQ   ahead+168(FP), R10
-	ADDQ   w_base+24(FP), R10
-	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	MOVQ   xAt_base+80(FP), R11
 	MOVQ   (R11), R11
 	ADDQ   x_base+56(FP), R11
-	MOVQ   xAt_base+80(FP), R12
-	MOVQ   8(R12), R12
-	ADDQ   x_base+56(FP), R12
 	MOVQ   w_base+24(FP), BX
 	MOVQ   BX, SI
 	LEAQ   (SI)(AX*4), DI
@@ -20782,24 +20483,20 @@ block:
 	VPINSRD         $0x02, 6(R9)(AX*2), X14, X14
 	VPINSRD         $0x03, 6(R9)(CX*1), X14, X14
 	VINSERTI32X4    $0x03, X14, Z13, Z13
+	VPCMPUB         $0x02, Z2, Z13, K4
+	VMOVDQU8.Z      Z13, K4, Z13
 	VPSLLD          $0x04, Z13, Z14
-	VPANDD          Z2, Z14, Z14
-	VPSUBD          Z14, Z3, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
+	VPANDD          Z3, Z14, Z14
 	VPADDD          Z4, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z5, Z15, Z15
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z6, Z5, Z15
 	VMINPS          Z15, Z14, Z14
 	VMOVDQU32       Z14, 256(DX)
 	VPSRLD          $0x04, Z13, Z13
-	VPANDD          Z2, Z13, Z13
-	VPSUBD          Z13, Z3, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
+	VPANDD          Z3, Z13, Z13
 	VPADDD          Z4, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z5, Z14, Z14
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z6, Z5, Z14
 	VMINPS          Z14, Z13, Z13
 	VMOVDQU32       Z13, 576(DX)
 	VPBROADCASTQ    (SI), Z13
@@ -20821,74 +20518,65 @@ block:
 	VPBROADCASTQ    (DI)(CX*1), K1, Z16
 	VPBROADCASTQ    (R8)(CX*1), K2, Z16
 	VPBROADCASTQ    (R9)(CX*1), K3, Z16
-	VPSHUFB         Z6, Z13, Z13
-	VPANDD          Z7, Z13, Z17
+	VPSHUFB         Z7, Z13, Z13
+	VPANDD          Z8, Z13, Z17
 	VPSRLD          $0x02, Z13, Z18
-	VPANDD          Z8, Z18, Z18
+	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x04, Z13, Z18
-	VPANDD          Z9, Z18, Z18
+	VPANDD          Z10, Z18, Z18
 	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x06, Z13, Z13
-	VPANDD          Z10, Z13, Z13
+	VPANDD          Z11, Z13, Z13
 	VPORD           Z13, Z17, Z17
 	VPSHUFB         Z17, Z1, Z13
-	VPSHUFB         Z6, Z14, Z14
-	VPANDD          Z7, Z14, Z17
+	VPSHUFB         Z7, Z14, Z14
+	VPANDD          Z8, Z14, Z17
 	VPSRLD          $0x02, Z14, Z18
-	VPANDD          Z8, Z18, Z18
+	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x04, Z14, Z18
-	VPANDD          Z9, Z18, Z18
+	VPANDD          Z10, Z18, Z18
 	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x06, Z14, Z14
-	VPANDD          Z10, Z14, Z14
+	VPANDD          Z11, Z14, Z14
 	VPORD           Z14, Z17, Z17
 	VPSHUFB         Z17, Z1, Z14
-	VPSHUFB         Z6, Z15, Z15
-	VPANDD          Z7, Z15, Z17
+	VPSHUFB         Z7, Z15, Z15
+	VPANDD          Z8, Z15, Z17
 	VPSRLD          $0x02, Z15, Z18
-	VPANDD          Z8, Z18, Z18
+	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x04, Z15, Z18
-	VPANDD          Z9, Z18, Z18
+	VPANDD          Z10, Z18, Z18
 	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x06, Z15, Z15
-	VPANDD          Z10, Z15, Z15
+	VPANDD          Z11, Z15, Z15
 	VPORD           Z15, Z17, Z17
 	VPSHUFB         Z17, Z1, Z15
-	VPSHUFB         Z6, Z16, Z16
-	VPANDD          Z7, Z16, Z17
+	VPSHUFB         Z7, Z16, Z16
+	VPANDD          Z8, Z16, Z17
 	VPSRLD          $0x02, Z16, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSRLD          $0x04, Z16, Z18
 	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z17, Z17
+	VPSRLD          $0x04, Z16, Z18
+	VPANDD          Z10, Z18, Z18
+	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x06, Z16, Z16
-	VPANDD          Z10, Z16, Z16
+	VPANDD          Z11, Z16, Z16
 	VPORD           Z16, Z17, Z17
 	VPSHUFB         Z17, Z1, Z16
 	VBROADCASTI32X4 (R11), Z17
-	VBROADCASTI32X4 (R12), Z18
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z17, Z13, Z19
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z18, Z13, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z17, Z13, Z18
 	VMOVDQA32       Z0, Z13
 	VPDPBUSD        Z17, Z14, Z13
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z18, Z14, Z21
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z17, Z15, Z14
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z18, Z15, Z22
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z17, Z16, Z15
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z18, Z16, Z17
-	VPUNPCKLDQ      Z13, Z19, Z16
-	VPUNPCKHDQ      Z13, Z19, Z13
+	VPUNPCKLDQ      Z13, Z18, Z16
+	VPUNPCKHDQ      Z13, Z18, Z13
 	VPADDD          Z13, Z16, Z16
 	VPUNPCKLDQ      Z15, Z14, Z13
 	VPUNPCKHDQ      Z15, Z14, Z14
@@ -20900,19 +20588,6 @@ block:
 	VPADDD          Z13, Z16, Z16
 	VCVTDQ2PS       Z16, Z16
 	VMOVDQU32       Z16, (DX)
-	VPUNPCKLDQ      Z21, Z20, Z13
-	VPUNPCKHDQ      Z21, Z20, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLDQ      Z17, Z22, Z14
-	VPUNPCKHDQ      Z17, Z22, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z15
-	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z15, Z13, Z13
-	VPBROADCASTD    36(R12), Z14
-	VPADDD          Z14, Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VMOVDQU32       Z13, 64(DX)
 	VPBROADCASTQ    2(SI), Z13
 	VPBROADCASTQ    2(DI), K1, Z13
 	VPBROADCASTQ    2(R8), K2, Z13
@@ -20930,77 +20605,68 @@ block:
 	VPBROADCASTQ    2(R8)(CX*1), K2, Z16
 	VPBROADCASTQ    2(R9)(CX*1), K3, Z16
 	VPSRLQ          $0x10, Z13, Z13
-	VPSHUFB         Z6, Z13, Z13
-	VPANDD          Z7, Z13, Z17
+	VPSHUFB         Z7, Z13, Z13
+	VPANDD          Z8, Z13, Z17
 	VPSRLD          $0x02, Z13, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSRLD          $0x04, Z13, Z18
 	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z17, Z17
+	VPSRLD          $0x04, Z13, Z18
+	VPANDD          Z10, Z18, Z18
+	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x06, Z13, Z13
-	VPANDD          Z10, Z13, Z13
+	VPANDD          Z11, Z13, Z13
 	VPORD           Z13, Z17, Z17
 	VPSHUFB         Z17, Z1, Z13
 	VPSRLQ          $0x10, Z14, Z14
-	VPSHUFB         Z6, Z14, Z14
-	VPANDD          Z7, Z14, Z17
+	VPSHUFB         Z7, Z14, Z14
+	VPANDD          Z8, Z14, Z17
 	VPSRLD          $0x02, Z14, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSRLD          $0x04, Z14, Z18
 	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z17, Z17
+	VPSRLD          $0x04, Z14, Z18
+	VPANDD          Z10, Z18, Z18
+	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x06, Z14, Z14
-	VPANDD          Z10, Z14, Z14
+	VPANDD          Z11, Z14, Z14
 	VPORD           Z14, Z17, Z17
 	VPSHUFB         Z17, Z1, Z14
 	VPSRLQ          $0x10, Z15, Z15
-	VPSHUFB         Z6, Z15, Z15
-	VPANDD          Z7, Z15, Z17
+	VPSHUFB         Z7, Z15, Z15
+	VPANDD          Z8, Z15, Z17
 	VPSRLD          $0x02, Z15, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSRLD          $0x04, Z15, Z18
 	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z17, Z17
+	VPSRLD          $0x04, Z15, Z18
+	VPANDD          Z10, Z18, Z18
+	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x06, Z15, Z15
-	VPANDD          Z10, Z15, Z15
+	VPANDD          Z11, Z15, Z15
 	VPORD           Z15, Z17, Z17
 	VPSHUFB         Z17, Z1, Z15
 	VPSRLQ          $0x10, Z16, Z16
-	VPSHUFB         Z6, Z16, Z16
-	VPANDD          Z7, Z16, Z17
+	VPSHUFB         Z7, Z16, Z16
+	VPANDD          Z8, Z16, Z17
 	VPSRLD          $0x02, Z16, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSRLD          $0x04, Z16, Z18
 	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z17, Z17
+	VPSRLD          $0x04, Z16, Z18
+	VPANDD          Z10, Z18, Z18
+	VPORD           Z18, Z17, Z17
 	VPSRLD          $0x06, Z16, Z16
-	VPANDD          Z10, Z16, Z16
+	VPANDD          Z11, Z16, Z16
 	VPORD           Z16, Z17, Z17
 	VPSHUFB         Z17, Z1, Z16
 	VBROADCASTI32X4 16(R11), Z17
-	VBROADCASTI32X4 16(R12), Z18
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z17, Z13, Z19
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z18, Z13, Z20
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z17, Z13, Z18
 	VMOVDQA32       Z0, Z13
 	VPDPBUSD        Z17, Z14, Z13
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z18, Z14, Z21
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z17, Z15, Z14
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z18, Z15, Z22
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z17, Z16, Z15
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z18, Z16, Z17
-	VPUNPCKLDQ      Z13, Z19, Z16
-	VPUNPCKHDQ      Z13, Z19, Z13
+	VPUNPCKLDQ      Z13, Z18, Z16
+	VPUNPCKHDQ      Z13, Z18, Z13
 	VPADDD          Z13, Z16, Z16
 	VPUNPCKLDQ      Z15, Z14, Z13
 	VPUNPCKHDQ      Z15, Z14, Z14
@@ -21012,31 +20678,350 @@ block:
 	VPADDD          Z13, Z16, Z16
 	VCVTDQ2PS       Z16, Z16
 	VMOVDQU32       Z16, 320(DX)
-	VPUNPCKLDQ      Z21, Z20, Z13
-	VPUNPCKHDQ      Z21, Z20, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLDQ      Z17, Z22, Z14
-	VPUNPCKHDQ      Z17, Z22, Z15
+	VBROADCASTSS    32(R11), Z13
+	VMULPS          256(DX), Z13, Z13
+	VFMADD231PS     (DX), Z13, Z12
+	VBROADCASTSS    32(R11), Z13
+	VMULPS          576(DX), Z13, Z13
+	VFMADD231PS     320(DX), Z13, Z12
+	ADDQ            $0x0000002c, R11
+	ADDQ            $0x000000a0, R10
+	ADDQ            $0x0000000a, SI
+	ADDQ            $0x0000000a, DI
+	ADDQ            $0x0000000a, R8
+	ADDQ            $0x0000000a, R9
+	DECQ            BX
+	JNZ             block
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z12, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
+	VZEROUPPER
+	RET
+
+// func avx512DotQ2_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	MOVL            $0x0000000c, BX
+	KMOVW           BX, K1
+	MOVL            $0x00000030, BX
+	KMOVW           BX, K2
+	MOVL            $0x000000c0, BX
+	KMOVW           BX, K3
+	VBROADCASTI32X4 rocmFP2<>+0(SB), Z1
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z2
+	VPBROADCASTD    word07f00000<>+0(SB), Z3
+	VPBROADCASTD    word3b800000<>+0(SB), Z4
+	VPBROADCASTD    word40000000<>+0(SB), Z5
+	VPBROADCASTD    wordbc000000<>+0(SB), Z6
+	VBROADCASTI32X4 spreadFP2<>+0(SB), Z7
+	VPBROADCASTD    word00000003<>+0(SB), Z8
+	VPBROADCASTD    word00000300<>+0(SB), Z9
+	VPBROADCASTD    word00030000<>+0(SB), Z10
+	VPBROADCASTD    word03000000<>+0(SB), Z11
+
+tile:
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
+
+block:
+	VPBROADCASTD    6(SI), Z14
+	VMOVD           6(SI), X15
+	VPINSRD         $0x01, 6(SI)(AX*1), X15, X15
+	VPINSRD         $0x02, 6(SI)(AX*2), X15, X15
+	VPINSRD         $0x03, 6(SI)(CX*1), X15, X15
+	VINSERTI32X4    $0x00, X15, Z14, Z14
+	VMOVD           6(DI), X15
+	VPINSRD         $0x01, 6(DI)(AX*1), X15, X15
+	VPINSRD         $0x02, 6(DI)(AX*2), X15, X15
+	VPINSRD         $0x03, 6(DI)(CX*1), X15, X15
+	VINSERTI32X4    $0x01, X15, Z14, Z14
+	VMOVD           6(R8), X15
+	VPINSRD         $0x01, 6(R8)(AX*1), X15, X15
+	VPINSRD         $0x02, 6(R8)(AX*2), X15, X15
+	VPINSRD         $0x03, 6(R8)(CX*1), X15, X15
+	VINSERTI32X4    $0x02, X15, Z14, Z14
+	VMOVD           6(R9), X15
+	VPINSRD         $0x01, 6(R9)(AX*1), X15, X15
+	VPINSRD         $0x02, 6(R9)(AX*2), X15, X15
+	VPINSRD         $0x03, 6(R9)(CX*1), X15, X15
+	VINSERTI32X4    $0x03, X15, Z14, Z14
+	VPCMPUB         $0x02, Z2, Z14, K4
+	VMOVDQU8.Z      Z14, K4, Z14
+	VPSLLD          $0x04, Z14, Z15
+	VPANDD          Z3, Z15, Z15
+	VPADDD          Z4, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z6, Z5, Z16
+	VMINPS          Z16, Z15, Z15
+	VMOVDQU32       Z15, 256(DX)
+	VPSRLD          $0x04, Z14, Z14
+	VPANDD          Z3, Z14, Z14
+	VPADDD          Z4, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z6, Z5, Z15
+	VMINPS          Z15, Z14, Z14
+	VMOVDQU32       Z14, 576(DX)
+	VPBROADCASTQ    (SI), Z14
+	VPBROADCASTQ    (DI), K1, Z14
+	VPBROADCASTQ    (R8), K2, Z14
+	VPBROADCASTQ    (R9), K3, Z14
+	PREFETCHT0      (R10)
+	VPBROADCASTQ    (SI)(AX*1), Z15
+	VPBROADCASTQ    (DI)(AX*1), K1, Z15
+	VPBROADCASTQ    (R8)(AX*1), K2, Z15
+	VPBROADCASTQ    (R9)(AX*1), K3, Z15
+	PREFETCHT0      64(R10)
+	VPBROADCASTQ    (SI)(AX*2), Z16
+	VPBROADCASTQ    (DI)(AX*2), K1, Z16
+	VPBROADCASTQ    (R8)(AX*2), K2, Z16
+	VPBROADCASTQ    (R9)(AX*2), K3, Z16
+	PREFETCHT0      128(R10)
+	VPBROADCASTQ    (SI)(CX*1), Z17
+	VPBROADCASTQ    (DI)(CX*1), K1, Z17
+	VPBROADCASTQ    (R8)(CX*1), K2, Z17
+	VPBROADCASTQ    (R9)(CX*1), K3, Z17
+	VPSHUFB         Z7, Z14, Z14
+	VPANDD          Z8, Z14, Z18
+	VPSRLD          $0x02, Z14, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x04, Z14, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x06, Z14, Z14
+	VPANDD          Z11, Z14, Z14
+	VPORD           Z14, Z18, Z18
+	VPSHUFB         Z18, Z1, Z14
+	VPSHUFB         Z7, Z15, Z15
+	VPANDD          Z8, Z15, Z18
+	VPSRLD          $0x02, Z15, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x04, Z15, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x06, Z15, Z15
+	VPANDD          Z11, Z15, Z15
+	VPORD           Z15, Z18, Z18
+	VPSHUFB         Z18, Z1, Z15
+	VPSHUFB         Z7, Z16, Z16
+	VPANDD          Z8, Z16, Z18
+	VPSRLD          $0x02, Z16, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x04, Z16, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x06, Z16, Z16
+	VPANDD          Z11, Z16, Z16
+	VPORD           Z16, Z18, Z18
+	VPSHUFB         Z18, Z1, Z16
+	VPSHUFB         Z7, Z17, Z17
+	VPANDD          Z8, Z17, Z18
+	VPSRLD          $0x02, Z17, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x04, Z17, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x06, Z17, Z17
+	VPANDD          Z11, Z17, Z17
+	VPORD           Z17, Z18, Z18
+	VPSHUFB         Z18, Z1, Z17
+	VBROADCASTI32X4 (R11), Z18
+	VBROADCASTI32X4 (R12), Z19
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z18, Z14, Z20
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z19, Z14, Z21
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z18, Z15, Z14
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z19, Z15, Z22
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z18, Z16, Z15
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z19, Z16, Z23
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z18, Z17, Z16
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z19, Z17, Z18
+	VPUNPCKLDQ      Z14, Z20, Z17
+	VPUNPCKHDQ      Z14, Z20, Z14
+	VPADDD          Z14, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z14
+	VPUNPCKHDQ      Z16, Z15, Z15
 	VPADDD          Z15, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z15
-	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z15, Z13, Z13
-	VPBROADCASTD    40(R12), Z14
-	VPADDD          Z14, Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VMOVDQU32       Z13, 384(DX)
-	VBROADCASTSS    32(R11), Z13
-	VMULPS          256(DX), Z13, Z13
-	VFMADD231PS     (DX), Z13, Z11
-	VBROADCASTSS    32(R12), Z13
-	VMULPS          256(DX), Z13, Z13
-	VFMADD231PS     64(DX), Z13, Z12
-	VBROADCASTSS    32(R11), Z13
-	VMULPS          576(DX), Z13, Z13
-	VFMADD231PS     320(DX), Z13, Z11
-	VBROADCASTSS    32(R12), Z13
-	VMULPS          576(DX), Z13, Z13
-	VFMADD231PS     384(DX), Z13, Z12
+	VPUNPCKHQDQ     Z14, Z17, Z15
+	VPUNPCKLQDQ     Z14, Z17, Z17
+	VPADDD          Z15, Z17, Z17
+	VPBROADCASTD    36(R11), Z14
+	VPADDD          Z14, Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMOVDQU32       Z17, (DX)
+	VPUNPCKLDQ      Z22, Z21, Z14
+	VPUNPCKHDQ      Z22, Z21, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKLDQ      Z18, Z23, Z15
+	VPUNPCKHDQ      Z18, Z23, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z14, Z16
+	VPUNPCKLQDQ     Z15, Z14, Z14
+	VPADDD          Z16, Z14, Z14
+	VPBROADCASTD    36(R12), Z15
+	VPADDD          Z15, Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMOVDQU32       Z14, 64(DX)
+	VPBROADCASTQ    2(SI), Z14
+	VPBROADCASTQ    2(DI), K1, Z14
+	VPBROADCASTQ    2(R8), K2, Z14
+	VPBROADCASTQ    2(R9), K3, Z14
+	VPBROADCASTQ    2(SI)(AX*1), Z15
+	VPBROADCASTQ    2(DI)(AX*1), K1, Z15
+	VPBROADCASTQ    2(R8)(AX*1), K2, Z15
+	VPBROADCASTQ    2(R9)(AX*1), K3, Z15
+	VPBROADCASTQ    2(SI)(AX*2), Z16
+	VPBROADCASTQ    2(DI)(AX*2), K1, Z16
+	VPBROADCASTQ    2(R8)(AX*2), K2, Z16
+	VPBROADCASTQ    2(R9)(AX*2), K3, Z16
+	VPBROADCASTQ    2(SI)(CX*1), Z17
+	VPBROADCASTQ    2(DI)(CX*1), K1, Z17
+	VPBROADCASTQ    2(R8)(CX*1), K2, Z17
+	VPBROADCASTQ    2(R9)(CX*1), K3, Z17
+	VPSRLQ          $0x10, Z14, Z14
+	VPSHUFB         Z7, Z14, Z14
+	VPANDD          Z8, Z14, Z18
+	VPSRLD          $0x02, Z14, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x04, Z14, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x06, Z14, Z14
+	VPANDD          Z11, Z14, Z14
+	VPORD           Z14, Z18, Z18
+	VPSHUFB         Z18, Z1, Z14
+	VPSRLQ          $0x10, Z15, Z15
+	VPSHUFB         Z7, Z15, Z15
+	VPANDD          Z8, Z15, Z18
+	VPSRLD          $0x02, Z15, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x04, Z15, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x06, Z15, Z15
+	VPANDD          Z11, Z15, Z15
+	VPORD           Z15, Z18, Z18
+	VPSHUFB         Z18, Z1, Z15
+	VPSRLQ          $0x10, Z16, Z16
+	VPSHUFB         Z7, Z16, Z16
+	VPANDD          Z8, Z16, Z18
+	VPSRLD          $0x02, Z16, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x04, Z16, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x06, Z16, Z16
+	VPANDD          Z11, Z16, Z16
+	VPORD           Z16, Z18, Z18
+	VPSHUFB         Z18, Z1, Z16
+	VPSRLQ          $0x10, Z17, Z17
+	VPSHUFB         Z7, Z17, Z17
+	VPANDD          Z8, Z17, Z18
+	VPSRLD          $0x02, Z17, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x04, Z17, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSRLD          $0x06, Z17, Z17
+	VPANDD          Z11, Z17, Z17
+	VPORD           Z17, Z18, Z18
+	VPSHUFB         Z18, Z1, Z17
+	VBROADCASTI32X4 16(R11), Z18
+	VBROADCASTI32X4 16(R12), Z19
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z18, Z14, Z20
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z19, Z14, Z21
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z18, Z15, Z14
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z19, Z15, Z22
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z18, Z16, Z15
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z19, Z16, Z23
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z18, Z17, Z16
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z19, Z17, Z18
+	VPUNPCKLDQ      Z14, Z20, Z17
+	VPUNPCKHDQ      Z14, Z20, Z14
+	VPADDD          Z14, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z14
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKHQDQ     Z14, Z17, Z15
+	VPUNPCKLQDQ     Z14, Z17, Z17
+	VPADDD          Z15, Z17, Z17
+	VPBROADCASTD    40(R11), Z14
+	VPADDD          Z14, Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMOVDQU32       Z17, 320(DX)
+	VPUNPCKLDQ      Z22, Z21, Z14
+	VPUNPCKHDQ      Z22, Z21, Z15
+	VPADDD          Z15, Z14, Z14
+	VPUNPCKLDQ      Z18, Z23, Z15
+	VPUNPCKHDQ      Z18, Z23, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z14, Z16
+	VPUNPCKLQDQ     Z15, Z14, Z14
+	VPADDD          Z16, Z14, Z14
+	VPBROADCASTD    40(R12), Z15
+	VPADDD          Z15, Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMOVDQU32       Z14, 384(DX)
+	VBROADCASTSS    32(R11), Z14
+	VMULPS          256(DX), Z14, Z14
+	VFMADD231PS     (DX), Z14, Z12
+	VBROADCASTSS    32(R12), Z14
+	VMULPS          256(DX), Z14, Z14
+	VFMADD231PS     64(DX), Z14, Z13
+	VBROADCASTSS    32(R11), Z14
+	VMULPS          576(DX), Z14, Z14
+	VFMADD231PS     320(DX), Z14, Z12
+	VBROADCASTSS    32(R12), Z14
+	VMULPS          576(DX), Z14, Z14
+	VFMADD231PS     384(DX), Z14, Z13
 	ADDQ            $0x0000002c, R11
 	ADDQ            $0x0000002c, R12
 	ADDQ            $0x000000a0, R10
@@ -21054,8 +21039,8 @@ block:
 	MOVQ            8(SI), SI
 	SHLQ            $0x02, SI
 	ADDQ            dst_base+104(FP), SI
-	VMOVUPS         Z11, (BX)
-	VMOVUPS         Z12, (SI)
+	VMOVUPS         Z12, (BX)
+	VMOVUPS         Z13, (SI)
 	ADDQ            $0x40, dst_base+104(FP)
 	MOVQ            AX, BX
 	SHLQ            $0x04, BX
@@ -21078,16 +21063,17 @@ TEXT ·avx512UnpackQ3_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVL            $0x000000c0, BX
 	KMOVW           BX, K3
 	VBROADCASTI32X4 rocmFP3<>+0(SB), Z0
-	VPBROADCASTD    word0ff00000<>+0(SB), Z1
-	VPBROADCASTD    word07e00000<>+0(SB), Z2
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z1
+	VPBROADCASTD    word07f00000<>+0(SB), Z2
 	VPBROADCASTD    word3b800000<>+0(SB), Z3
-	VPBROADCASTD    wordbc000000<>+0(SB), Z4
-	VBROADCASTI32X4 spreadFP3<>+0(SB), Z5
-	VPBROADCASTD    word00000007<>+0(SB), Z6
-	VPBROADCASTD    word00000700<>+0(SB), Z7
-	VPBROADCASTD    word00070000<>+0(SB), Z8
-	VPBROADCASTD    word07000000<>+0(SB), Z9
-	VBROADCASTI32X4 shiftFP3<>+0(SB), Z10
+	VPBROADCASTD    word40000000<>+0(SB), Z4
+	VPBROADCASTD    wordbc000000<>+0(SB), Z5
+	VBROADCASTI32X4 spreadFP3<>+0(SB), Z6
+	VPBROADCASTD    word00000007<>+0(SB), Z7
+	VPBROADCASTD    word00000700<>+0(SB), Z8
+	VPBROADCASTD    word00070000<>+0(SB), Z9
+	VPBROADCASTD    word07000000<>+0(SB), Z10
+	VBROADCASTI32X4 shiftFP3<>+0(SB), Z11
 	MOVQ            w_base+24(FP), BX
 	MOVQ            BX, SI
 	LEAQ            (SI)(AX*4), DI
@@ -21096,207 +21082,203 @@ TEXT ·avx512UnpackQ3_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ            blocks+56(FP), BX
 
 block:
-	VPBROADCASTD 10(SI), Z11
-	VMOVD        10(SI), X12
-	VPINSRD      $0x01, 10(SI)(AX*1), X12, X12
-	VPINSRD      $0x02, 10(SI)(AX*2), X12, X12
-	VPINSRD      $0x03, 10(SI)(CX*1), X12, X12
-	VINSERTI32X4 $0x00, X12, Z11, Z11
-	VMOVD        10(DI), X12
-	VPINSRD      $0x01, 10(DI)(AX*1), X12, X12
-	VPINSRD      $0x02, 10(DI)(AX*2), X12, X12
-	VPINSRD      $0x03, 10(DI)(CX*1), X12, X12
-	VINSERTI32X4 $0x01, X12, Z11, Z11
-	VMOVD        10(R8), X12
-	VPINSRD      $0x01, 10(R8)(AX*1), X12, X12
-	VPINSRD      $0x02, 10(R8)(AX*2), X12, X12
-	VPINSRD      $0x03, 10(R8)(CX*1), X12, X12
-	VINSERTI32X4 $0x02, X12, Z11, Z11
-	VMOVD        10(R9), X12
-	VPINSRD      $0x01, 10(R9)(AX*1), X12, X12
-	VPINSRD      $0x02, 10(R9)(AX*2), X12, X12
-	VPINSRD      $0x03, 10(R9)(CX*1), X12, X12
-	VINSERTI32X4 $0x03, X12, Z11, Z11
-	VPSLLD       $0x04, Z11, Z12
-	VPANDD       Z1, Z12, Z12
-	VPSUBD       Z12, Z2, Z13
-	VPSRAD       $0x1f, Z13, Z13
-	VPANDND      Z12, Z13, Z12
+	VPBROADCASTD 10(SI), Z12
+	VMOVD        10(SI), X13
+	VPINSRD      $0x01, 10(SI)(AX*1), X13, X13
+	VPINSRD      $0x02, 10(SI)(AX*2), X13, X13
+	VPINSRD      $0x03, 10(SI)(CX*1), X13, X13
+	VINSERTI32X4 $0x00, X13, Z12, Z12
+	VMOVD        10(DI), X13
+	VPINSRD      $0x01, 10(DI)(AX*1), X13, X13
+	VPINSRD      $0x02, 10(DI)(AX*2), X13, X13
+	VPINSRD      $0x03, 10(DI)(CX*1), X13, X13
+	VINSERTI32X4 $0x01, X13, Z12, Z12
+	VMOVD        10(R8), X13
+	VPINSRD      $0x01, 10(R8)(AX*1), X13, X13
+	VPINSRD      $0x02, 10(R8)(AX*2), X13, X13
+	VPINSRD      $0x03, 10(R8)(CX*1), X13, X13
+	VINSERTI32X4 $0x02, X13, Z12, Z12
+	VMOVD        10(R9), X13
+	VPINSRD      $0x01, 10(R9)(AX*1), X13, X13
+	VPINSRD      $0x02, 10(R9)(AX*2), X13, X13
+	VPINSRD      $0x03, 10(R9)(CX*1), X13, X13
+	VINSERTI32X4 $0x03, X13, Z12, Z12
+	VPCMPUB      $0x02, Z1, Z12, K4
+	VMOVDQU8.Z   Z12, K4, Z12
+	VPSLLD       $0x04, Z12, Z13
+	VPANDD       Z2, Z13, Z13
+	VPADDD       Z3, Z13, Z13
+	VMOVAPS      Z13, Z14
+	VFMADD213PS  Z5, Z4, Z14
+	VMINPS       Z14, Z13, Z13
+	VMOVDQU32    Z13, 256(DX)
+	VPSRLD       $0x04, Z12, Z12
+	VPANDD       Z2, Z12, Z12
 	VPADDD       Z3, Z12, Z12
-	VADDPS       Z12, Z12, Z13
-	VADDPS       Z4, Z13, Z13
+	VMOVAPS      Z12, Z13
+	VFMADD213PS  Z5, Z4, Z13
 	VMINPS       Z13, Z12, Z12
-	VMOVDQU32    Z12, 256(DX)
-	VPSRLD       $0x04, Z11, Z11
-	VPANDD       Z1, Z11, Z11
-	VPSUBD       Z11, Z2, Z12
-	VPSRAD       $0x1f, Z12, Z12
-	VPANDND      Z11, Z12, Z11
-	VPADDD       Z3, Z11, Z11
-	VADDPS       Z11, Z11, Z12
-	VADDPS       Z4, Z12, Z12
-	VMINPS       Z12, Z11, Z11
-	VMOVDQU32    Z11, 576(DX)
-	VPBROADCASTQ (SI), Z11
-	VPBROADCASTQ (DI), K1, Z11
-	VPBROADCASTQ (R8), K2, Z11
-	VPBROADCASTQ (R9), K3, Z11
-	VPBROADCASTQ (SI)(AX*1), Z12
-	VPBROADCASTQ (DI)(AX*1), K1, Z12
-	VPBROADCASTQ (R8)(AX*1), K2, Z12
-	VPBROADCASTQ (R9)(AX*1), K3, Z12
-	VPBROADCASTQ (SI)(AX*2), Z13
-	VPBROADCASTQ (DI)(AX*2), K1, Z13
-	VPBROADCASTQ (R8)(AX*2), K2, Z13
-	VPBROADCASTQ (R9)(AX*2), K3, Z13
-	VPBROADCASTQ (SI)(CX*1), Z14
-	VPBROADCASTQ (DI)(CX*1), K1, Z14
-	VPBROADCASTQ (R8)(CX*1), K2, Z14
-	VPBROADCASTQ (R9)(CX*1), K3, Z14
-	VPSHUFB      Z5, Z11, Z11
-	VPSRLVD      Z10, Z11, Z11
-	VPANDD       Z6, Z11, Z15
-	VPSLLD       $0x05, Z11, Z16
-	VPANDD       Z7, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0a, Z11, Z16
-	VPANDD       Z8, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0f, Z11, Z11
-	VPANDD       Z9, Z11, Z11
-	VPORD        Z11, Z15, Z15
-	VPSHUFB      Z15, Z0, Z11
-	VPSHUFB      Z5, Z12, Z12
-	VPSRLVD      Z10, Z12, Z12
-	VPANDD       Z6, Z12, Z15
-	VPSLLD       $0x05, Z12, Z16
-	VPANDD       Z7, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0a, Z12, Z16
-	VPANDD       Z8, Z16, Z16
-	VPORD        Z16, Z15, Z15
+	VMOVDQU32    Z12, 576(DX)
+	VPBROADCASTQ (SI), Z12
+	VPBROADCASTQ (DI), K1, Z12
+	VPBROADCASTQ (R8), K2, Z12
+	VPBROADCASTQ (R9), K3, Z12
+	VPBROADCASTQ (SI)(AX*1), Z13
+	VPBROADCASTQ (DI)(AX*1), K1, Z13
+	VPBROADCASTQ (R8)(AX*1), K2, Z13
+	VPBROADCASTQ (R9)(AX*1), K3, Z13
+	VPBROADCASTQ (SI)(AX*2), Z14
+	VPBROADCASTQ (DI)(AX*2), K1, Z14
+	VPBROADCASTQ (R8)(AX*2), K2, Z14
+	VPBROADCASTQ (R9)(AX*2), K3, Z14
+	VPBROADCASTQ (SI)(CX*1), Z15
+	VPBROADCASTQ (DI)(CX*1), K1, Z15
+	VPBROADCASTQ (R8)(CX*1), K2, Z15
+	VPBROADCASTQ (R9)(CX*1), K3, Z15
+	VPSHUFB      Z6, Z12, Z12
+	VPSRLVD      Z11, Z12, Z12
+	VPANDD       Z7, Z12, Z16
+	VPSLLD       $0x05, Z12, Z17
+	VPANDD       Z8, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0a, Z12, Z17
+	VPANDD       Z9, Z17, Z17
+	VPORD        Z17, Z16, Z16
 	VPSLLD       $0x0f, Z12, Z12
-	VPANDD       Z9, Z12, Z12
-	VPORD        Z12, Z15, Z15
-	VPSHUFB      Z15, Z0, Z12
-	VPSHUFB      Z5, Z13, Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPANDD       Z6, Z13, Z15
-	VPSLLD       $0x05, Z13, Z16
-	VPANDD       Z7, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0a, Z13, Z16
-	VPANDD       Z8, Z16, Z16
-	VPORD        Z16, Z15, Z15
+	VPANDD       Z10, Z12, Z12
+	VPORD        Z12, Z16, Z16
+	VPSHUFB      Z16, Z0, Z12
+	VPSHUFB      Z6, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
+	VPANDD       Z7, Z13, Z16
+	VPSLLD       $0x05, Z13, Z17
+	VPANDD       Z8, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0a, Z13, Z17
+	VPANDD       Z9, Z17, Z17
+	VPORD        Z17, Z16, Z16
 	VPSLLD       $0x0f, Z13, Z13
-	VPANDD       Z9, Z13, Z13
-	VPORD        Z13, Z15, Z15
-	VPSHUFB      Z15, Z0, Z13
-	VPSHUFB      Z5, Z14, Z14
-	VPSRLVD      Z10, Z14, Z14
-	VPANDD       Z6, Z14, Z15
-	VPSLLD       $0x05, Z14, Z16
-	VPANDD       Z7, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0a, Z14, Z16
-	VPANDD       Z8, Z16, Z16
-	VPORD        Z16, Z15, Z15
+	VPANDD       Z10, Z13, Z13
+	VPORD        Z13, Z16, Z16
+	VPSHUFB      Z16, Z0, Z13
+	VPSHUFB      Z6, Z14, Z14
+	VPSRLVD      Z11, Z14, Z14
+	VPANDD       Z7, Z14, Z16
+	VPSLLD       $0x05, Z14, Z17
+	VPANDD       Z8, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0a, Z14, Z17
+	VPANDD       Z9, Z17, Z17
+	VPORD        Z17, Z16, Z16
 	VPSLLD       $0x0f, Z14, Z14
-	VPANDD       Z9, Z14, Z14
-	VPORD        Z14, Z15, Z15
-	VPSHUFB      Z15, Z0, Z14
-	VPUNPCKLDQ   Z12, Z11, Z15
-	VPUNPCKHDQ   Z12, Z11, Z11
-	VPUNPCKLDQ   Z14, Z13, Z12
-	VPUNPCKHDQ   Z14, Z13, Z13
-	VPUNPCKLQDQ  Z12, Z15, Z14
-	VPUNPCKHQDQ  Z12, Z15, Z12
-	VPUNPCKLQDQ  Z13, Z11, Z15
-	VPUNPCKHQDQ  Z13, Z11, Z11
-	VMOVDQU32    Z14, (DX)
-	VMOVDQU32    Z12, 64(DX)
-	VMOVDQU32    Z15, 128(DX)
-	VMOVDQU32    Z11, 192(DX)
-	VPBROADCASTQ 6(SI), Z11
-	VPBROADCASTQ 6(DI), K1, Z11
-	VPBROADCASTQ 6(R8), K2, Z11
-	VPBROADCASTQ 6(R9), K3, Z11
-	VPBROADCASTQ 6(SI)(AX*1), Z12
-	VPBROADCASTQ 6(DI)(AX*1), K1, Z12
-	VPBROADCASTQ 6(R8)(AX*1), K2, Z12
-	VPBROADCASTQ 6(R9)(AX*1), K3, Z12
-	VPBROADCASTQ 6(SI)(AX*2), Z13
-	VPBROADCASTQ 6(DI)(AX*2), K1, Z13
-	VPBROADCASTQ 6(R8)(AX*2), K2, Z13
-	VPBROADCASTQ 6(R9)(AX*2), K3, Z13
-	VPBROADCASTQ 6(SI)(CX*1), Z14
-	VPBROADCASTQ 6(DI)(CX*1), K1, Z14
-	VPBROADCASTQ 6(R8)(CX*1), K2, Z14
-	VPBROADCASTQ 6(R9)(CX*1), K3, Z14
-	VPSHUFB      Z5, Z11, Z11
-	VPSRLVD      Z10, Z11, Z11
-	VPANDD       Z6, Z11, Z15
-	VPSLLD       $0x05, Z11, Z16
-	VPANDD       Z7, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0a, Z11, Z16
-	VPANDD       Z8, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0f, Z11, Z11
-	VPANDD       Z9, Z11, Z11
-	VPORD        Z11, Z15, Z15
-	VPSHUFB      Z15, Z0, Z11
-	VPSHUFB      Z5, Z12, Z12
-	VPSRLVD      Z10, Z12, Z12
-	VPANDD       Z6, Z12, Z15
-	VPSLLD       $0x05, Z12, Z16
-	VPANDD       Z7, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0a, Z12, Z16
-	VPANDD       Z8, Z16, Z16
-	VPORD        Z16, Z15, Z15
+	VPANDD       Z10, Z14, Z14
+	VPORD        Z14, Z16, Z16
+	VPSHUFB      Z16, Z0, Z14
+	VPSHUFB      Z6, Z15, Z15
+	VPSRLVD      Z11, Z15, Z15
+	VPANDD       Z7, Z15, Z16
+	VPSLLD       $0x05, Z15, Z17
+	VPANDD       Z8, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0a, Z15, Z17
+	VPANDD       Z9, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0f, Z15, Z15
+	VPANDD       Z10, Z15, Z15
+	VPORD        Z15, Z16, Z16
+	VPSHUFB      Z16, Z0, Z15
+	VPUNPCKLDQ   Z13, Z12, Z16
+	VPUNPCKHDQ   Z13, Z12, Z12
+	VPUNPCKLDQ   Z15, Z14, Z13
+	VPUNPCKHDQ   Z15, Z14, Z14
+	VPUNPCKLQDQ  Z13, Z16, Z15
+	VPUNPCKHQDQ  Z13, Z16, Z13
+	VPUNPCKLQDQ  Z14, Z12, Z16
+	VPUNPCKHQDQ  Z14, Z12, Z12
+	VMOVDQU32    Z15, (DX)
+	VMOVDQU32    Z13, 64(DX)
+	VMOVDQU32    Z16, 128(DX)
+	VMOVDQU32    Z12, 192(DX)
+	VPBROADCASTQ 6(SI), Z12
+	VPBROADCASTQ 6(DI), K1, Z12
+	VPBROADCASTQ 6(R8), K2, Z12
+	VPBROADCASTQ 6(R9), K3, Z12
+	VPBROADCASTQ 6(SI)(AX*1), Z13
+	VPBROADCASTQ 6(DI)(AX*1), K1, Z13
+	VPBROADCASTQ 6(R8)(AX*1), K2, Z13
+	VPBROADCASTQ 6(R9)(AX*1), K3, Z13
+	VPBROADCASTQ 6(SI)(AX*2), Z14
+	VPBROADCASTQ 6(DI)(AX*2), K1, Z14
+	VPBROADCASTQ 6(R8)(AX*2), K2, Z14
+	VPBROADCASTQ 6(R9)(AX*2), K3, Z14
+	VPBROADCASTQ 6(SI)(CX*1), Z15
+	VPBROADCASTQ 6(DI)(CX*1), K1, Z15
+	VPBROADCASTQ 6(R8)(CX*1), K2, Z15
+	VPBROADCASTQ 6(R9)(CX*1), K3, Z15
+	VPSHUFB      Z6, Z12, Z12
+	VPSRLVD      Z11, Z12, Z12
+	VPANDD       Z7, Z12, Z16
+	VPSLLD       $0x05, Z12, Z17
+	VPANDD       Z8, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0a, Z12, Z17
+	VPANDD       Z9, Z17, Z17
+	VPORD        Z17, Z16, Z16
 	VPSLLD       $0x0f, Z12, Z12
-	VPANDD       Z9, Z12, Z12
-	VPORD        Z12, Z15, Z15
-	VPSHUFB      Z15, Z0, Z12
-	VPSHUFB      Z5, Z13, Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPANDD       Z6, Z13, Z15
-	VPSLLD       $0x05, Z13, Z16
-	VPANDD       Z7, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0a, Z13, Z16
-	VPANDD       Z8, Z16, Z16
-	VPORD        Z16, Z15, Z15
+	VPANDD       Z10, Z12, Z12
+	VPORD        Z12, Z16, Z16
+	VPSHUFB      Z16, Z0, Z12
+	VPSHUFB      Z6, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
+	VPANDD       Z7, Z13, Z16
+	VPSLLD       $0x05, Z13, Z17
+	VPANDD       Z8, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0a, Z13, Z17
+	VPANDD       Z9, Z17, Z17
+	VPORD        Z17, Z16, Z16
 	VPSLLD       $0x0f, Z13, Z13
-	VPANDD       Z9, Z13, Z13
-	VPORD        Z13, Z15, Z15
-	VPSHUFB      Z15, Z0, Z13
-	VPSHUFB      Z5, Z14, Z14
-	VPSRLVD      Z10, Z14, Z14
-	VPANDD       Z6, Z14, Z15
-	VPSLLD       $0x05, Z14, Z16
-	VPANDD       Z7, Z16, Z16
-	VPORD        Z16, Z15, Z15
-	VPSLLD       $0x0a, Z14, Z16
-	VPANDD       Z8, Z16, Z16
-	VPORD        Z16, Z15, Z15
+	VPANDD       Z10, Z13, Z13
+	VPORD        Z13, Z16, Z16
+	VPSHUFB      Z16, Z0, Z13
+	VPSHUFB      Z6, Z14, Z14
+	VPSRLVD      Z11, Z14, Z14
+	VPANDD       Z7, Z14, Z16
+	VPSLLD       $0x05, Z14, Z17
+	VPANDD       Z8, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0a, Z14, Z17
+	VPANDD       Z9, Z17, Z17
+	VPORD        Z17, Z16, Z16
 	VPSLLD       $0x0f, Z14, Z14
-	VPANDD       Z9, Z14, Z14
-	VPORD        Z14, Z15, Z15
-	VPSHUFB      Z15, Z0, Z14
-	VPUNPCKLDQ   Z12, Z11, Z15
-	VPUNPCKHDQ   Z12, Z11, Z11
-	VPUNPCKLDQ   Z14, Z13, Z12
-	VPUNPCKHDQ   Z14, Z13, Z13
-	VPUNPCKLQDQ  Z12, Z15, Z14
-	VPUNPCKHQDQ  Z12, Z15, Z12
-	VPUNPCKLQDQ  Z13, Z11, Z15
-	VPUNPCKHQDQ  Z13, Z11, Z11
-	VMOVDQU32    Z14, 320(DX)
-	VMOVDQU32    Z12, 384(DX)
-	VMOVDQU32    Z15, 448(DX)
-	VMOVDQU32    Z11, 512(DX)
+	VPANDD       Z10, Z14, Z14
+	VPORD        Z14, Z16, Z16
+	VPSHUFB      Z16, Z0, Z14
+	VPSHUFB      Z6, Z15, Z15
+	VPSRLVD      Z11, Z15, Z15
+	VPANDD       Z7, Z15, Z16
+	VPSLLD       $0x05, Z15, Z17
+	VPANDD       Z8, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0a, Z15, Z17
+	VPANDD       Z9, Z17, Z17
+	VPORD        Z17, Z16, Z16
+	VPSLLD       $0x0f, Z15, Z15
+	VPANDD       Z10, Z15, Z15
+	VPORD        Z15, Z16, Z16
+	VPSHUFB      Z16, Z0, Z15
+	VPUNPCKLDQ   Z13, Z12, Z16
+	VPUNPCKHDQ   Z13, Z12, Z12
+	VPUNPCKLDQ   Z15, Z14, Z13
+	VPUNPCKHDQ   Z15, Z14, Z14
+	VPUNPCKLQDQ  Z13, Z16, Z15
+	VPUNPCKHQDQ  Z13, Z16, Z13
+	VPUNPCKLQDQ  Z14, Z12, Z16
+	VPUNPCKHQDQ  Z14, Z12, Z12
+	VMOVDQU32    Z15, 320(DX)
+	VMOVDQU32    Z13, 384(DX)
+	VMOVDQU32    Z16, 448(DX)
+	VMOVDQU32    Z12, 512(DX)
 	ADDQ         $0x00000280, DX
 	ADDQ         $0x0000000e, SI
 	ADDQ         $0x0000000e, DI
@@ -21363,321 +21345,25 @@ TEXT ·avx512DotQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVL            $0x000000c0, BX
 	KMOVW           BX, K3
 	VBROADCASTI32X4 rocmFP3<>+0(SB), Z1
-	VPBROADCASTD    word0ff00000<>+0(SB), Z2
-	VPBROADCASTD    word07e00000<>+0(SB), Z3
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z2
+	VPBROADCASTD    word07f00000<>+0(SB), Z3
 	VPBROADCASTD    word3b800000<>+0(SB), Z4
-	VPBROADCASTD    wordbc000000<>+0(SB), Z5
-	VBROADCASTI32X4 spreadFP3<>+0(SB), Z6
-	VPBROADCASTD    word00000007<>+0(SB), Z7
-	VPBROADCASTD    word00000700<>+0(SB), Z8
-	VPBROADCASTD    word00070000<>+0(SB), Z9
-	VPBROADCASTD    word07000000<>+0(SB), Z10
-	VBROADCASTI32X4 shiftFP3<>+0(SB), Z11
+	VPBROADCASTD    word40000000<>+0(SB), Z5
+	VPBROADCASTD    wordbc000000<>+0(SB), Z6
+	VBROADCASTI32X4 spreadFP3<>+0(SB), Z7
+	VPBROADCASTD    word00000007<>+0(SB), Z8
+	VPBROADCASTD    word00000700<>+0(SB), Z9
+	VPBROADCASTD    word00070000<>+0(SB), Z10
+	VPBROADCASTD    word07000000<>+0(SB), Z11
+	VBROADCASTI32X4 shiftFP3<>+0(SB), Z12
 
 tile:
 	MOVQ   ahead+168(FP), R10
 	ADDQ   w_base+24(FP), R10
-	VPXORD Z12, Z12, Z12
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+152(FP), BX
-
-block:
-	VPBROADCASTD    10(SI), Z13
-	VMOVD           10(SI), X14
-	VPINSRD         $0x01, 10(SI)(AX*1), X14, X14
-	VPINSRD         $0x02, 10(SI)(AX*2), X14, X14
-	VPINSRD         $0x03, 10(SI)(CX*1), X14, X14
-	VINSERTI32X4    $0x00, X14, Z13, Z13
-	VMOVD           10(DI), X14
-	VPINSRD         $0x01, 10(DI)(AX*1), X14, X14
-	VPINSRD         $0x02, 10(DI)(AX*2), X14, X14
-	VPINSRD         $0x03, 10(DI)(CX*1), X14, X14
-	VINSERTI32X4    $0x01, X14, Z13, Z13
-	VMOVD           10(R8), X14
-	VPINSRD         $0x01, 10(R8)(AX*1), X14, X14
-	VPINSRD         $0x02, 10(R8)(AX*2), X14, X14
-	VPINSRD         $0x03, 10(R8)(CX*1), X14, X14
-	VINSERTI32X4    $0x02, X14, Z13, Z13
-	VMOVD           10(R9), X14
-	VPINSRD         $0x01, 10(R9)(AX*1), X14, X14
-	VPINSRD         $0x02, 10(R9)(AX*2), X14, X14
-	VPINSRD         $0x03, 10(R9)(CX*1), X14, X14
-	VINSERTI32X4    $0x03, X14, Z13, Z13
-	VPSLLD          $0x04, Z13, Z14
-	VPANDD          Z2, Z14, Z14
-	VPSUBD          Z14, Z3, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z4, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z5, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VMOVDQU32       Z14, 256(DX)
-	VPSRLD          $0x04, Z13, Z13
-	VPANDD          Z2, Z13, Z13
-	VPSUBD          Z13, Z3, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
-	VPADDD          Z4, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z5, Z14, Z14
-	VMINPS          Z14, Z13, Z13
-	VMOVDQU32       Z13, 576(DX)
-	VPBROADCASTQ    (SI), Z13
-	VPBROADCASTQ    (DI), K1, Z13
-	VPBROADCASTQ    (R8), K2, Z13
-	VPBROADCASTQ    (R9), K3, Z13
-	PREFETCHT0      (R10)
-	VPBROADCASTQ    (SI)(AX*1), Z14
-	VPBROADCASTQ    (DI)(AX*1), K1, Z14
-	VPBROADCASTQ    (R8)(AX*1), K2, Z14
-	VPBROADCASTQ    (R9)(AX*1), K3, Z14
-	PREFETCHT0      64(R10)
-	VPBROADCASTQ    (SI)(AX*2), Z15
-	VPBROADCASTQ    (DI)(AX*2), K1, Z15
-	VPBROADCASTQ    (R8)(AX*2), K2, Z15
-	VPBROADCASTQ    (R9)(AX*2), K3, Z15
-	PREFETCHT0      128(R10)
-	VPBROADCASTQ    (SI)(CX*1), Z16
-	VPBROADCASTQ    (DI)(CX*1), K1, Z16
-	VPBROADCASTQ    (R8)(CX*1), K2, Z16
-	VPBROADCASTQ    (R9)(CX*1), K3, Z16
-	PREFETCHT0      192(R10)
-	VPSHUFB         Z6, Z13, Z13
-	VPSRLVD         Z11, Z13, Z13
-	VPANDD          Z7, Z13, Z17
-	VPSLLD          $0x05, Z13, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0a, Z13, Z18
-	VPANDD          Z9, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0f, Z13, Z13
-	VPANDD          Z10, Z13, Z13
-	VPORD           Z13, Z17, Z17
-	VPSHUFB         Z17, Z1, Z13
-	VPSHUFB         Z6, Z14, Z14
-	VPSRLVD         Z11, Z14, Z14
-	VPANDD          Z7, Z14, Z17
-	VPSLLD          $0x05, Z14, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0a, Z14, Z18
-	VPANDD          Z9, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0f, Z14, Z14
-	VPANDD          Z10, Z14, Z14
-	VPORD           Z14, Z17, Z17
-	VPSHUFB         Z17, Z1, Z14
-	VPSHUFB         Z6, Z15, Z15
-	VPSRLVD         Z11, Z15, Z15
-	VPANDD          Z7, Z15, Z17
-	VPSLLD          $0x05, Z15, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0a, Z15, Z18
-	VPANDD          Z9, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0f, Z15, Z15
-	VPANDD          Z10, Z15, Z15
-	VPORD           Z15, Z17, Z17
-	VPSHUFB         Z17, Z1, Z15
-	VPSHUFB         Z6, Z16, Z16
-	VPSRLVD         Z11, Z16, Z16
-	VPANDD          Z7, Z16, Z17
-	VPSLLD          $0x05, Z16, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0a, Z16, Z18
-	VPANDD          Z9, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0f, Z16, Z16
-	VPANDD          Z10, Z16, Z16
-	VPORD           Z16, Z17, Z17
-	VPSHUFB         Z17, Z1, Z16
-	VBROADCASTI32X4 (R11), Z17
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z17, Z13, Z18
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z17, Z14, Z13
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z17, Z15, Z14
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z17, Z16, Z15
-	VPUNPCKLDQ      Z13, Z18, Z16
-	VPUNPCKHDQ      Z13, Z18, Z13
-	VPADDD          Z13, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z13
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z16, Z14
-	VPUNPCKLQDQ     Z13, Z16, Z16
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    36(R11), Z13
-	VPADDD          Z13, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, (DX)
-	VPBROADCASTQ    6(SI), Z13
-	VPBROADCASTQ    6(DI), K1, Z13
-	VPBROADCASTQ    6(R8), K2, Z13
-	VPBROADCASTQ    6(R9), K3, Z13
-	VPBROADCASTQ    6(SI)(AX*1), Z14
-	VPBROADCASTQ    6(DI)(AX*1), K1, Z14
-	VPBROADCASTQ    6(R8)(AX*1), K2, Z14
-	VPBROADCASTQ    6(R9)(AX*1), K3, Z14
-	VPBROADCASTQ    6(SI)(AX*2), Z15
-	VPBROADCASTQ    6(DI)(AX*2), K1, Z15
-	VPBROADCASTQ    6(R8)(AX*2), K2, Z15
-	VPBROADCASTQ    6(R9)(AX*2), K3, Z15
-	VPBROADCASTQ    6(SI)(CX*1), Z16
-	VPBROADCASTQ    6(DI)(CX*1), K1, Z16
-	VPBROADCASTQ    6(R8)(CX*1), K2, Z16
-	VPBROADCASTQ    6(R9)(CX*1), K3, Z16
-	VPSHUFB         Z6, Z13, Z13
-	VPSRLVD         Z11, Z13, Z13
-	VPANDD          Z7, Z13, Z17
-	VPSLLD          $0x05, Z13, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0a, Z13, Z18
-	VPANDD          Z9, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0f, Z13, Z13
-	VPANDD          Z10, Z13, Z13
-	VPORD           Z13, Z17, Z17
-	VPSHUFB         Z17, Z1, Z13
-	VPSHUFB         Z6, Z14, Z14
-	VPSRLVD         Z11, Z14, Z14
-	VPANDD          Z7, Z14, Z17
-	VPSLLD          $0x05, Z14, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0a, Z14, Z18
-	VPANDD          Z9, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0f, Z14, Z14
-	VPANDD          Z10, Z14, Z14
-	VPORD           Z14, Z17, Z17
-	VPSHUFB         Z17, Z1, Z14
-	VPSHUFB         Z6, Z15, Z15
-	VPSRLVD         Z11, Z15, Z15
-	VPANDD          Z7, Z15, Z17
-	VPSLLD          $0x05, Z15, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0a, Z15, Z18
-	VPANDD          Z9, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0f, Z15, Z15
-	VPANDD          Z10, Z15, Z15
-	VPORD           Z15, Z17, Z17
-	VPSHUFB         Z17, Z1, Z15
-	VPSHUFB         Z6, Z16, Z16
-	VPSRLVD         Z11, Z16, Z16
-	VPANDD          Z7, Z16, Z17
-	VPSLLD          $0x05, Z16, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0a, Z16, Z18
-	VPANDD          Z9, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x0f, Z16, Z16
-	VPANDD          Z10, Z16, Z16
-	VPORD           Z16, Z17, Z17
-	VPSHUFB         Z17, Z1, Z16
-	VBROADCASTI32X4 16(R11), Z17
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z17, Z13, Z18
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z17, Z14, Z13
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z17, Z15, Z14
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z17, Z16, Z15
-	VPUNPCKLDQ      Z13, Z18, Z16
-	VPUNPCKHDQ      Z13, Z18, Z13
-	VPADDD          Z13, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z13
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKHQDQ     Z13, Z16, Z14
-	VPUNPCKLQDQ     Z13, Z16, Z16
-	VPADDD          Z14, Z16, Z16
-	VPBROADCASTD    40(R11), Z13
-	VPADDD          Z13, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 320(DX)
-	VBROADCASTSS    32(R11), Z13
-	VMULPS          256(DX), Z13, Z13
-	VFMADD231PS     (DX), Z13, Z12
-	VBROADCASTSS    32(R11), Z13
-	VMULPS          576(DX), Z13, Z13
-	VFMADD231PS     320(DX), Z13, Z12
-	ADDQ            $0x0000002c, R11
-	ADDQ            $0x000000e0, R10
-	ADDQ            $0x0000000e, SI
-	ADDQ            $0x0000000e, DI
-	ADDQ            $0x0000000e, R8
-	ADDQ            $0x0000000e, R9
-	DECQ            BX
-	JNZ             block
-	MOVQ            dstAt_base+128(FP), BX
-	MOVQ            (BX), BX
-	SHLQ            $0x02, BX
-	ADDQ            dst_base+104(FP), BX
-	VMOVUPS         Z12, (BX)
-	ADDQ            $0x40, dst_base+104(FP)
-	MOVQ            AX, BX
-	SHLQ            $0x04, BX
-	ADDQ            BX, w_base+24(FP)
-	DECQ            tiles+160(FP)
-	JNZ             tile
-	VZEROUPPER
-	RET
-
-// func avx512DotQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
-	MOVQ            tile_base+0(FP), DX
-	MOVQ            stride+48(FP), AX
-	LEAQ            (AX)(AX*2), CX
-	VPXORD          Z0, Z0, Z0
-	MOVL            $0x0000000c, BX
-	KMOVW           BX, K1
-	MOVL            $0x00000030, BX
-	KMOVW           BX, K2
-	MOVL            $0x000000c0, BX
-	KMOVW           BX, K3
-	VBROADCASTI32X4 rocmFP3<>+0(SB), Z1
-	VPBROADCASTD    word0ff00000<>+0(SB), Z2
-	VPBROADCASTD    word07e00000<>+0(SB), Z3
-	VPBROADCASTD    word3b800000<>+0(SB), Z4
-	VPBROADCASTD    wordbc000000<>+0(SB), Z5
-	VBROADCASTI32X4 spreadFP3<>+0(SB), Z6
-	VPBROADCASTD    word00000007<>+0(SB), Z7
-	VPBROADCASTD    word00000700<>+0(SB), Z8
-	VPBROADCASTD    word00070000<>+0(SB), Z9
-	VPBROADCASTD    word07000000<>+0(SB), Z10
-	VBROADCASTI32X4 shiftFP3<>+0(SB), Z11
-
-tile:
-	MOVQ   ahead+168(FP), R10
-	ADDQ   w_base+24(FP), R10
-	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	MOVQ   xAt_base+80(FP), R11
 	MOVQ   (R11), R11
 	ADDQ   x_base+56(FP), R11
-	MOVQ   xAt_base+80(FP), R12
-	MOVQ   8(R12), R12
-	ADDQ   x_base+56(FP), R12
 	MOVQ   w_base+24(FP), BX
 	MOVQ   BX, SI
 	LEAQ   (SI)(AX*4), DI
@@ -21707,24 +21393,20 @@ block:
 	VPINSRD         $0x02, 10(R9)(AX*2), X15, X15
 	VPINSRD         $0x03, 10(R9)(CX*1), X15, X15
 	VINSERTI32X4    $0x03, X15, Z14, Z14
+	VPCMPUB         $0x02, Z2, Z14, K4
+	VMOVDQU8.Z      Z14, K4, Z14
 	VPSLLD          $0x04, Z14, Z15
-	VPANDD          Z2, Z15, Z15
-	VPSUBD          Z15, Z3, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
+	VPANDD          Z3, Z15, Z15
 	VPADDD          Z4, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z5, Z16, Z16
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z6, Z5, Z16
 	VMINPS          Z16, Z15, Z15
 	VMOVDQU32       Z15, 256(DX)
 	VPSRLD          $0x04, Z14, Z14
-	VPANDD          Z2, Z14, Z14
-	VPSUBD          Z14, Z3, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
+	VPANDD          Z3, Z14, Z14
 	VPADDD          Z4, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z5, Z15, Z15
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z6, Z5, Z15
 	VMINPS          Z15, Z14, Z14
 	VMOVDQU32       Z14, 576(DX)
 	VPBROADCASTQ    (SI), Z14
@@ -21747,78 +21429,69 @@ block:
 	VPBROADCASTQ    (R8)(CX*1), K2, Z17
 	VPBROADCASTQ    (R9)(CX*1), K3, Z17
 	PREFETCHT0      192(R10)
-	VPSHUFB         Z6, Z14, Z14
-	VPSRLVD         Z11, Z14, Z14
-	VPANDD          Z7, Z14, Z18
+	VPSHUFB         Z7, Z14, Z14
+	VPSRLVD         Z12, Z14, Z14
+	VPANDD          Z8, Z14, Z18
 	VPSLLD          $0x05, Z14, Z19
-	VPANDD          Z8, Z19, Z19
+	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0a, Z14, Z19
-	VPANDD          Z9, Z19, Z19
+	VPANDD          Z10, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0f, Z14, Z14
-	VPANDD          Z10, Z14, Z14
+	VPANDD          Z11, Z14, Z14
 	VPORD           Z14, Z18, Z18
 	VPSHUFB         Z18, Z1, Z14
-	VPSHUFB         Z6, Z15, Z15
-	VPSRLVD         Z11, Z15, Z15
-	VPANDD          Z7, Z15, Z18
+	VPSHUFB         Z7, Z15, Z15
+	VPSRLVD         Z12, Z15, Z15
+	VPANDD          Z8, Z15, Z18
 	VPSLLD          $0x05, Z15, Z19
-	VPANDD          Z8, Z19, Z19
+	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0a, Z15, Z19
-	VPANDD          Z9, Z19, Z19
+	VPANDD          Z10, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0f, Z15, Z15
-	VPANDD          Z10, Z15, Z15
+	VPANDD          Z11, Z15, Z15
 	VPORD           Z15, Z18, Z18
 	VPSHUFB         Z18, Z1, Z15
-	VPSHUFB         Z6, Z16, Z16
-	VPSRLVD         Z11, Z16, Z16
-	VPANDD          Z7, Z16, Z18
+	VPSHUFB         Z7, Z16, Z16
+	VPSRLVD         Z12, Z16, Z16
+	VPANDD          Z8, Z16, Z18
 	VPSLLD          $0x05, Z16, Z19
-	VPANDD          Z8, Z19, Z19
+	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0a, Z16, Z19
-	VPANDD          Z9, Z19, Z19
+	VPANDD          Z10, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0f, Z16, Z16
-	VPANDD          Z10, Z16, Z16
+	VPANDD          Z11, Z16, Z16
 	VPORD           Z16, Z18, Z18
 	VPSHUFB         Z18, Z1, Z16
-	VPSHUFB         Z6, Z17, Z17
-	VPSRLVD         Z11, Z17, Z17
-	VPANDD          Z7, Z17, Z18
+	VPSHUFB         Z7, Z17, Z17
+	VPSRLVD         Z12, Z17, Z17
+	VPANDD          Z8, Z17, Z18
 	VPSLLD          $0x05, Z17, Z19
-	VPANDD          Z8, Z19, Z19
-	VPORD           Z19, Z18, Z18
-	VPSLLD          $0x0a, Z17, Z19
 	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x0a, Z17, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0f, Z17, Z17
-	VPANDD          Z10, Z17, Z17
+	VPANDD          Z11, Z17, Z17
 	VPORD           Z17, Z18, Z18
 	VPSHUFB         Z18, Z1, Z17
 	VBROADCASTI32X4 (R11), Z18
-	VBROADCASTI32X4 (R12), Z19
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z18, Z14, Z20
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z19, Z14, Z21
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z18, Z14, Z19
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z18, Z15, Z14
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z19, Z15, Z22
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z18, Z16, Z15
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z19, Z16, Z23
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z18, Z17, Z16
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z19, Z17, Z18
-	VPUNPCKLDQ      Z14, Z20, Z17
-	VPUNPCKHDQ      Z14, Z20, Z14
+	VPUNPCKLDQ      Z14, Z19, Z17
+	VPUNPCKHDQ      Z14, Z19, Z14
 	VPADDD          Z14, Z17, Z17
 	VPUNPCKLDQ      Z16, Z15, Z14
 	VPUNPCKHDQ      Z16, Z15, Z15
@@ -21830,19 +21503,6 @@ block:
 	VPADDD          Z14, Z17, Z17
 	VCVTDQ2PS       Z17, Z17
 	VMOVDQU32       Z17, (DX)
-	VPUNPCKLDQ      Z22, Z21, Z14
-	VPUNPCKHDQ      Z22, Z21, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKLDQ      Z18, Z23, Z15
-	VPUNPCKHDQ      Z18, Z23, Z16
-	VPADDD          Z16, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z14, Z16
-	VPUNPCKLQDQ     Z15, Z14, Z14
-	VPADDD          Z16, Z14, Z14
-	VPBROADCASTD    36(R12), Z15
-	VPADDD          Z15, Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VMOVDQU32       Z14, 64(DX)
 	VPBROADCASTQ    6(SI), Z14
 	VPBROADCASTQ    6(DI), K1, Z14
 	VPBROADCASTQ    6(R8), K2, Z14
@@ -21859,78 +21519,69 @@ block:
 	VPBROADCASTQ    6(DI)(CX*1), K1, Z17
 	VPBROADCASTQ    6(R8)(CX*1), K2, Z17
 	VPBROADCASTQ    6(R9)(CX*1), K3, Z17
-	VPSHUFB         Z6, Z14, Z14
-	VPSRLVD         Z11, Z14, Z14
-	VPANDD          Z7, Z14, Z18
+	VPSHUFB         Z7, Z14, Z14
+	VPSRLVD         Z12, Z14, Z14
+	VPANDD          Z8, Z14, Z18
 	VPSLLD          $0x05, Z14, Z19
-	VPANDD          Z8, Z19, Z19
+	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0a, Z14, Z19
-	VPANDD          Z9, Z19, Z19
+	VPANDD          Z10, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0f, Z14, Z14
-	VPANDD          Z10, Z14, Z14
+	VPANDD          Z11, Z14, Z14
 	VPORD           Z14, Z18, Z18
 	VPSHUFB         Z18, Z1, Z14
-	VPSHUFB         Z6, Z15, Z15
-	VPSRLVD         Z11, Z15, Z15
-	VPANDD          Z7, Z15, Z18
+	VPSHUFB         Z7, Z15, Z15
+	VPSRLVD         Z12, Z15, Z15
+	VPANDD          Z8, Z15, Z18
 	VPSLLD          $0x05, Z15, Z19
-	VPANDD          Z8, Z19, Z19
+	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0a, Z15, Z19
-	VPANDD          Z9, Z19, Z19
+	VPANDD          Z10, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0f, Z15, Z15
-	VPANDD          Z10, Z15, Z15
+	VPANDD          Z11, Z15, Z15
 	VPORD           Z15, Z18, Z18
 	VPSHUFB         Z18, Z1, Z15
-	VPSHUFB         Z6, Z16, Z16
-	VPSRLVD         Z11, Z16, Z16
-	VPANDD          Z7, Z16, Z18
+	VPSHUFB         Z7, Z16, Z16
+	VPSRLVD         Z12, Z16, Z16
+	VPANDD          Z8, Z16, Z18
 	VPSLLD          $0x05, Z16, Z19
-	VPANDD          Z8, Z19, Z19
+	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0a, Z16, Z19
-	VPANDD          Z9, Z19, Z19
+	VPANDD          Z10, Z19, Z19
 	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0f, Z16, Z16
-	VPANDD          Z10, Z16, Z16
+	VPANDD          Z11, Z16, Z16
 	VPORD           Z16, Z18, Z18
 	VPSHUFB         Z18, Z1, Z16
-	VPSHUFB         Z6, Z17, Z17
-	VPSRLVD         Z11, Z17, Z17
-	VPANDD          Z7, Z17, Z18
+	VPSHUFB         Z7, Z17, Z17
+	VPSRLVD         Z12, Z17, Z17
+	VPANDD          Z8, Z17, Z18
 	VPSLLD          $0x05, Z17, Z19
-	VPANDD          Z8, Z19, Z19
-	VPORD           Z19, Z18, Z18
-	VPSLLD          $0x0a, Z17, Z19
 	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x0a, Z17, Z19
+	VPANDD          Z10, Z19, Z19
+	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x0f, Z17, Z17
-	VPANDD          Z10, Z17, Z17
+	VPANDD          Z11, Z17, Z17
 	VPORD           Z17, Z18, Z18
 	VPSHUFB         Z18, Z1, Z17
 	VBROADCASTI32X4 16(R11), Z18
-	VBROADCASTI32X4 16(R12), Z19
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z18, Z14, Z20
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z19, Z14, Z21
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z18, Z14, Z19
 	VMOVDQA32       Z0, Z14
 	VPDPBUSD        Z18, Z15, Z14
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z19, Z15, Z22
 	VMOVDQA32       Z0, Z15
 	VPDPBUSD        Z18, Z16, Z15
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z19, Z16, Z23
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z18, Z17, Z16
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z19, Z17, Z18
-	VPUNPCKLDQ      Z14, Z20, Z17
-	VPUNPCKHDQ      Z14, Z20, Z14
+	VPUNPCKLDQ      Z14, Z19, Z17
+	VPUNPCKHDQ      Z14, Z19, Z14
 	VPADDD          Z14, Z17, Z17
 	VPUNPCKLDQ      Z16, Z15, Z14
 	VPUNPCKHDQ      Z16, Z15, Z15
@@ -21942,31 +21593,356 @@ block:
 	VPADDD          Z14, Z17, Z17
 	VCVTDQ2PS       Z17, Z17
 	VMOVDQU32       Z17, 320(DX)
-	VPUNPCKLDQ      Z22, Z21, Z14
-	VPUNPCKHDQ      Z22, Z21, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKLDQ      Z18, Z23, Z15
-	VPUNPCKHDQ      Z18, Z23, Z16
+	VBROADCASTSS    32(R11), Z14
+	VMULPS          256(DX), Z14, Z14
+	VFMADD231PS     (DX), Z14, Z13
+	VBROADCASTSS    32(R11), Z14
+	VMULPS          576(DX), Z14, Z14
+	VFMADD231PS     320(DX), Z14, Z13
+	ADDQ            $0x0000002c, R11
+	ADDQ            $0x000000e0, R10
+	ADDQ            $0x0000000e, SI
+	ADDQ            $0x0000000e, DI
+	ADDQ            $0x0000000e, R8
+	ADDQ            $0x0000000e, R9
+	DECQ            BX
+	JNZ             block
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z13, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
+	VZEROUPPER
+	RET
+
+// func avx512DotQ3_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	MOVL            $0x0000000c, BX
+	KMOVW           BX, K1
+	MOVL            $0x00000030, BX
+	KMOVW           BX, K2
+	MOVL            $0x000000c0, BX
+	KMOVW           BX, K3
+	VBROADCASTI32X4 rocmFP3<>+0(SB), Z1
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z2
+	VPBROADCASTD    word07f00000<>+0(SB), Z3
+	VPBROADCASTD    word3b800000<>+0(SB), Z4
+	VPBROADCASTD    word40000000<>+0(SB), Z5
+	VPBROADCASTD    wordbc000000<>+0(SB), Z6
+	VBROADCASTI32X4 spreadFP3<>+0(SB), Z7
+	VPBROADCASTD    word00000007<>+0(SB), Z8
+	VPBROADCASTD    word00000700<>+0(SB), Z9
+	VPBROADCASTD    word00070000<>+0(SB), Z10
+	VPBROADCASTD    word07000000<>+0(SB), Z11
+	VBROADCASTI32X4 shiftFP3<>+0(SB), Z12
+
+tile:
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
+
+block:
+	VPBROADCASTD    10(SI), Z15
+	VMOVD           10(SI), X16
+	VPINSRD         $0x01, 10(SI)(AX*1), X16, X16
+	VPINSRD         $0x02, 10(SI)(AX*2), X16, X16
+	VPINSRD         $0x03, 10(SI)(CX*1), X16, X16
+	VINSERTI32X4    $0x00, X16, Z15, Z15
+	VMOVD           10(DI), X16
+	VPINSRD         $0x01, 10(DI)(AX*1), X16, X16
+	VPINSRD         $0x02, 10(DI)(AX*2), X16, X16
+	VPINSRD         $0x03, 10(DI)(CX*1), X16, X16
+	VINSERTI32X4    $0x01, X16, Z15, Z15
+	VMOVD           10(R8), X16
+	VPINSRD         $0x01, 10(R8)(AX*1), X16, X16
+	VPINSRD         $0x02, 10(R8)(AX*2), X16, X16
+	VPINSRD         $0x03, 10(R8)(CX*1), X16, X16
+	VINSERTI32X4    $0x02, X16, Z15, Z15
+	VMOVD           10(R9), X16
+	VPINSRD         $0x01, 10(R9)(AX*1), X16, X16
+	VPINSRD         $0x02, 10(R9)(AX*2), X16, X16
+	VPINSRD         $0x03, 10(R9)(CX*1), X16, X16
+	VINSERTI32X4    $0x03, X16, Z15, Z15
+	VPCMPUB         $0x02, Z2, Z15, K4
+	VMOVDQU8.Z      Z15, K4, Z15
+	VPSLLD          $0x04, Z15, Z16
+	VPANDD          Z3, Z16, Z16
+	VPADDD          Z4, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z6, Z5, Z17
+	VMINPS          Z17, Z16, Z16
+	VMOVDQU32       Z16, 256(DX)
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z3, Z15, Z15
+	VPADDD          Z4, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z6, Z5, Z16
+	VMINPS          Z16, Z15, Z15
+	VMOVDQU32       Z15, 576(DX)
+	VPBROADCASTQ    (SI), Z15
+	VPBROADCASTQ    (DI), K1, Z15
+	VPBROADCASTQ    (R8), K2, Z15
+	VPBROADCASTQ    (R9), K3, Z15
+	PREFETCHT0      (R10)
+	VPBROADCASTQ    (SI)(AX*1), Z16
+	VPBROADCASTQ    (DI)(AX*1), K1, Z16
+	VPBROADCASTQ    (R8)(AX*1), K2, Z16
+	VPBROADCASTQ    (R9)(AX*1), K3, Z16
+	PREFETCHT0      64(R10)
+	VPBROADCASTQ    (SI)(AX*2), Z17
+	VPBROADCASTQ    (DI)(AX*2), K1, Z17
+	VPBROADCASTQ    (R8)(AX*2), K2, Z17
+	VPBROADCASTQ    (R9)(AX*2), K3, Z17
+	PREFETCHT0      128(R10)
+	VPBROADCASTQ    (SI)(CX*1), Z18
+	VPBROADCASTQ    (DI)(CX*1), K1, Z18
+	VPBROADCASTQ    (R8)(CX*1), K2, Z18
+	VPBROADCASTQ    (R9)(CX*1), K3, Z18
+	PREFETCHT0      192(R10)
+	VPSHUFB         Z7, Z15, Z15
+	VPSRLVD         Z12, Z15, Z15
+	VPANDD          Z8, Z15, Z19
+	VPSLLD          $0x05, Z15, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0a, Z15, Z20
+	VPANDD          Z10, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0f, Z15, Z15
+	VPANDD          Z11, Z15, Z15
+	VPORD           Z15, Z19, Z19
+	VPSHUFB         Z19, Z1, Z15
+	VPSHUFB         Z7, Z16, Z16
+	VPSRLVD         Z12, Z16, Z16
+	VPANDD          Z8, Z16, Z19
+	VPSLLD          $0x05, Z16, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0a, Z16, Z20
+	VPANDD          Z10, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0f, Z16, Z16
+	VPANDD          Z11, Z16, Z16
+	VPORD           Z16, Z19, Z19
+	VPSHUFB         Z19, Z1, Z16
+	VPSHUFB         Z7, Z17, Z17
+	VPSRLVD         Z12, Z17, Z17
+	VPANDD          Z8, Z17, Z19
+	VPSLLD          $0x05, Z17, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0a, Z17, Z20
+	VPANDD          Z10, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0f, Z17, Z17
+	VPANDD          Z11, Z17, Z17
+	VPORD           Z17, Z19, Z19
+	VPSHUFB         Z19, Z1, Z17
+	VPSHUFB         Z7, Z18, Z18
+	VPSRLVD         Z12, Z18, Z18
+	VPANDD          Z8, Z18, Z19
+	VPSLLD          $0x05, Z18, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0a, Z18, Z20
+	VPANDD          Z10, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0f, Z18, Z18
+	VPANDD          Z11, Z18, Z18
+	VPORD           Z18, Z19, Z19
+	VPSHUFB         Z19, Z1, Z18
+	VBROADCASTI32X4 (R11), Z19
+	VBROADCASTI32X4 (R12), Z20
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z19, Z15, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z20, Z15, Z22
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z19, Z16, Z15
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z20, Z16, Z23
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z19, Z17, Z16
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z20, Z17, Z24
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z19, Z18, Z17
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z20, Z18, Z19
+	VPUNPCKLDQ      Z15, Z21, Z18
+	VPUNPCKHDQ      Z15, Z21, Z15
+	VPADDD          Z15, Z18, Z18
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
 	VPADDD          Z16, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z14, Z16
-	VPUNPCKLQDQ     Z15, Z14, Z14
-	VPADDD          Z16, Z14, Z14
-	VPBROADCASTD    40(R12), Z15
-	VPADDD          Z15, Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VMOVDQU32       Z14, 384(DX)
-	VBROADCASTSS    32(R11), Z14
-	VMULPS          256(DX), Z14, Z14
-	VFMADD231PS     (DX), Z14, Z12
-	VBROADCASTSS    32(R12), Z14
-	VMULPS          256(DX), Z14, Z14
-	VFMADD231PS     64(DX), Z14, Z13
-	VBROADCASTSS    32(R11), Z14
-	VMULPS          576(DX), Z14, Z14
-	VFMADD231PS     320(DX), Z14, Z12
-	VBROADCASTSS    32(R12), Z14
-	VMULPS          576(DX), Z14, Z14
-	VFMADD231PS     384(DX), Z14, Z13
+	VPUNPCKHQDQ     Z15, Z18, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z18
+	VPADDD          Z16, Z18, Z18
+	VPBROADCASTD    36(R11), Z15
+	VPADDD          Z15, Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VMOVDQU32       Z18, (DX)
+	VPUNPCKLDQ      Z23, Z22, Z15
+	VPUNPCKHDQ      Z23, Z22, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z19, Z24, Z16
+	VPUNPCKHDQ      Z19, Z24, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    36(R12), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 64(DX)
+	VPBROADCASTQ    6(SI), Z15
+	VPBROADCASTQ    6(DI), K1, Z15
+	VPBROADCASTQ    6(R8), K2, Z15
+	VPBROADCASTQ    6(R9), K3, Z15
+	VPBROADCASTQ    6(SI)(AX*1), Z16
+	VPBROADCASTQ    6(DI)(AX*1), K1, Z16
+	VPBROADCASTQ    6(R8)(AX*1), K2, Z16
+	VPBROADCASTQ    6(R9)(AX*1), K3, Z16
+	VPBROADCASTQ    6(SI)(AX*2), Z17
+	VPBROADCASTQ    6(DI)(AX*2), K1, Z17
+	VPBROADCASTQ    6(R8)(AX*2), K2, Z17
+	VPBROADCASTQ    6(R9)(AX*2), K3, Z17
+	VPBROADCASTQ    6(SI)(CX*1), Z18
+	VPBROADCASTQ    6(DI)(CX*1), K1, Z18
+	VPBROADCASTQ    6(R8)(CX*1), K2, Z18
+	VPBROADCASTQ    6(R9)(CX*1), K3, Z18
+	VPSHUFB         Z7, Z15, Z15
+	VPSRLVD         Z12, Z15, Z15
+	VPANDD          Z8, Z15, Z19
+	VPSLLD          $0x05, Z15, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0a, Z15, Z20
+	VPANDD          Z10, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0f, Z15, Z15
+	VPANDD          Z11, Z15, Z15
+	VPORD           Z15, Z19, Z19
+	VPSHUFB         Z19, Z1, Z15
+	VPSHUFB         Z7, Z16, Z16
+	VPSRLVD         Z12, Z16, Z16
+	VPANDD          Z8, Z16, Z19
+	VPSLLD          $0x05, Z16, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0a, Z16, Z20
+	VPANDD          Z10, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0f, Z16, Z16
+	VPANDD          Z11, Z16, Z16
+	VPORD           Z16, Z19, Z19
+	VPSHUFB         Z19, Z1, Z16
+	VPSHUFB         Z7, Z17, Z17
+	VPSRLVD         Z12, Z17, Z17
+	VPANDD          Z8, Z17, Z19
+	VPSLLD          $0x05, Z17, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0a, Z17, Z20
+	VPANDD          Z10, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0f, Z17, Z17
+	VPANDD          Z11, Z17, Z17
+	VPORD           Z17, Z19, Z19
+	VPSHUFB         Z19, Z1, Z17
+	VPSHUFB         Z7, Z18, Z18
+	VPSRLVD         Z12, Z18, Z18
+	VPANDD          Z8, Z18, Z19
+	VPSLLD          $0x05, Z18, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0a, Z18, Z20
+	VPANDD          Z10, Z20, Z20
+	VPORD           Z20, Z19, Z19
+	VPSLLD          $0x0f, Z18, Z18
+	VPANDD          Z11, Z18, Z18
+	VPORD           Z18, Z19, Z19
+	VPSHUFB         Z19, Z1, Z18
+	VBROADCASTI32X4 16(R11), Z19
+	VBROADCASTI32X4 16(R12), Z20
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z19, Z15, Z21
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z20, Z15, Z22
+	VMOVDQA32       Z0, Z15
+	VPDPBUSD        Z19, Z16, Z15
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z20, Z16, Z23
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z19, Z17, Z16
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z20, Z17, Z24
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z19, Z18, Z17
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z20, Z18, Z19
+	VPUNPCKLDQ      Z15, Z21, Z18
+	VPUNPCKHDQ      Z15, Z21, Z15
+	VPADDD          Z15, Z18, Z18
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z18, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z18
+	VPADDD          Z16, Z18, Z18
+	VPBROADCASTD    40(R11), Z15
+	VPADDD          Z15, Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VMOVDQU32       Z18, 320(DX)
+	VPUNPCKLDQ      Z23, Z22, Z15
+	VPUNPCKHDQ      Z23, Z22, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z19, Z24, Z16
+	VPUNPCKHDQ      Z19, Z24, Z17
+	VPADDD          Z17, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z17
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z17, Z15, Z15
+	VPBROADCASTD    40(R12), Z16
+	VPADDD          Z16, Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMOVDQU32       Z15, 384(DX)
+	VBROADCASTSS    32(R11), Z15
+	VMULPS          256(DX), Z15, Z15
+	VFMADD231PS     (DX), Z15, Z13
+	VBROADCASTSS    32(R12), Z15
+	VMULPS          256(DX), Z15, Z15
+	VFMADD231PS     64(DX), Z15, Z14
+	VBROADCASTSS    32(R11), Z15
+	VMULPS          576(DX), Z15, Z15
+	VFMADD231PS     320(DX), Z15, Z13
+	VBROADCASTSS    32(R12), Z15
+	VMULPS          576(DX), Z15, Z15
+	VFMADD231PS     384(DX), Z15, Z14
 	ADDQ            $0x0000002c, R11
 	ADDQ            $0x0000002c, R12
 	ADDQ            $0x000000e0, R10
@@ -21984,8 +21960,8 @@ block:
 	MOVQ            8(SI), SI
 	SHLQ            $0x02, SI
 	ADDQ            dst_base+104(FP), SI
-	VMOVUPS         Z12, (BX)
-	VMOVUPS         Z13, (SI)
+	VMOVUPS         Z13, (BX)
+	VMOVUPS         Z14, (SI)
 	ADDQ            $0x40, dst_base+104(FP)
 	MOVQ            AX, BX
 	SHLQ            $0x04, BX
@@ -22001,19 +21977,20 @@ TEXT ·avx512UnpackQ6_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ            tile_base+0(FP), DX
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
-	VPBROADCASTD    word0ff00000<>+0(SB), Z0
-	VPBROADCASTD    word07e00000<>+0(SB), Z1
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z0
+	VPBROADCASTD    word07f00000<>+0(SB), Z1
 	VPBROADCASTD    word3b800000<>+0(SB), Z2
-	VPBROADCASTD    wordbc000000<>+0(SB), Z3
-	VPBROADCASTD    word0000003f<>+0(SB), Z4
-	VPBROADCASTD    word00003f00<>+0(SB), Z5
-	VPBROADCASTD    word003f0000<>+0(SB), Z6
-	VPBROADCASTD    word3f000000<>+0(SB), Z7
-	VBROADCASTI32X4 spreadFP6Low<>+0(SB), Z8
-	VBROADCASTI32X4 spreadFP6High<>+0(SB), Z9
-	VPBROADCASTD    word20202020<>+0(SB), Z10
-	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z11
-	VPBROADCASTD    word40404040<>+0(SB), Z12
+	VPBROADCASTD    word40000000<>+0(SB), Z3
+	VPBROADCASTD    wordbc000000<>+0(SB), Z4
+	VPBROADCASTD    word0000003f<>+0(SB), Z5
+	VPBROADCASTD    word00003f00<>+0(SB), Z6
+	VPBROADCASTD    word003f0000<>+0(SB), Z7
+	VPBROADCASTD    word3f000000<>+0(SB), Z8
+	VBROADCASTI32X4 spreadFP6Low<>+0(SB), Z9
+	VBROADCASTI32X4 spreadFP6High<>+0(SB), Z10
+	VPBROADCASTD    word20202020<>+0(SB), Z11
+	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z12
+	VPBROADCASTD    word40404040<>+0(SB), Z13
 	MOVQ            w_base+24(FP), BX
 	MOVQ            BX, SI
 	LEAQ            (SI)(AX*4), DI
@@ -22022,263 +21999,259 @@ TEXT ·avx512UnpackQ6_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ            blocks+56(FP), BX
 
 block:
-	VPBROADCASTD    22(SI), Z13
-	VMOVD           22(SI), X14
-	VPINSRD         $0x01, 22(SI)(AX*1), X14, X14
-	VPINSRD         $0x02, 22(SI)(AX*2), X14, X14
-	VPINSRD         $0x03, 22(SI)(CX*1), X14, X14
-	VINSERTI32X4    $0x00, X14, Z13, Z13
-	VMOVD           22(DI), X14
-	VPINSRD         $0x01, 22(DI)(AX*1), X14, X14
-	VPINSRD         $0x02, 22(DI)(AX*2), X14, X14
-	VPINSRD         $0x03, 22(DI)(CX*1), X14, X14
-	VINSERTI32X4    $0x01, X14, Z13, Z13
-	VMOVD           22(R8), X14
-	VPINSRD         $0x01, 22(R8)(AX*1), X14, X14
-	VPINSRD         $0x02, 22(R8)(AX*2), X14, X14
-	VPINSRD         $0x03, 22(R8)(CX*1), X14, X14
-	VINSERTI32X4    $0x02, X14, Z13, Z13
-	VMOVD           22(R9), X14
-	VPINSRD         $0x01, 22(R9)(AX*1), X14, X14
-	VPINSRD         $0x02, 22(R9)(AX*2), X14, X14
-	VPINSRD         $0x03, 22(R9)(CX*1), X14, X14
-	VINSERTI32X4    $0x03, X14, Z13, Z13
-	VPSLLD          $0x04, Z13, Z14
-	VPANDD          Z0, Z14, Z14
-	VPSUBD          Z14, Z1, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
+	VPBROADCASTD    22(SI), Z14
+	VMOVD           22(SI), X15
+	VPINSRD         $0x01, 22(SI)(AX*1), X15, X15
+	VPINSRD         $0x02, 22(SI)(AX*2), X15, X15
+	VPINSRD         $0x03, 22(SI)(CX*1), X15, X15
+	VINSERTI32X4    $0x00, X15, Z14, Z14
+	VMOVD           22(DI), X15
+	VPINSRD         $0x01, 22(DI)(AX*1), X15, X15
+	VPINSRD         $0x02, 22(DI)(AX*2), X15, X15
+	VPINSRD         $0x03, 22(DI)(CX*1), X15, X15
+	VINSERTI32X4    $0x01, X15, Z14, Z14
+	VMOVD           22(R8), X15
+	VPINSRD         $0x01, 22(R8)(AX*1), X15, X15
+	VPINSRD         $0x02, 22(R8)(AX*2), X15, X15
+	VPINSRD         $0x03, 22(R8)(CX*1), X15, X15
+	VINSERTI32X4    $0x02, X15, Z14, Z14
+	VMOVD           22(R9), X15
+	VPINSRD         $0x01, 22(R9)(AX*1), X15, X15
+	VPINSRD         $0x02, 22(R9)(AX*2), X15, X15
+	VPINSRD         $0x03, 22(R9)(CX*1), X15, X15
+	VINSERTI32X4    $0x03, X15, Z14, Z14
+	VPCMPUB         $0x02, Z0, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z14
+	VPSLLD          $0x04, Z14, Z15
+	VPANDD          Z1, Z15, Z15
+	VPADDD          Z2, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z4, Z3, Z16
+	VMINPS          Z16, Z15, Z15
+	VMOVDQU32       Z15, 256(DX)
+	VPSRLD          $0x04, Z14, Z14
+	VPANDD          Z1, Z14, Z14
 	VPADDD          Z2, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z3, Z15, Z15
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z4, Z3, Z15
 	VMINPS          Z15, Z14, Z14
-	VMOVDQU32       Z14, 256(DX)
-	VPSRLD          $0x04, Z13, Z13
-	VPANDD          Z0, Z13, Z13
-	VPSUBD          Z13, Z1, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
-	VPADDD          Z2, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z3, Z14, Z14
-	VMINPS          Z14, Z13, Z13
-	VMOVDQU32       Z13, 576(DX)
-	VBROADCASTI32X4 (SI), Z13
-	VINSERTI32X4    $0x01, (DI), Z13, Z13
-	VINSERTI32X4    $0x02, (R8), Z13, Z13
-	VINSERTI32X4    $0x03, (R9), Z13, Z13
-	VBROADCASTI32X4 (SI)(AX*1), Z14
-	VINSERTI32X4    $0x01, (DI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x02, (R8)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x03, (R9)(AX*1), Z14, Z14
-	VBROADCASTI32X4 (SI)(AX*2), Z15
-	VINSERTI32X4    $0x01, (DI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x02, (R8)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x03, (R9)(AX*2), Z15, Z15
-	VBROADCASTI32X4 (SI)(CX*1), Z16
-	VINSERTI32X4    $0x01, (DI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x02, (R8)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x03, (R9)(CX*1), Z16, Z16
-	VPSHUFB         Z8, Z13, Z13
-	VPANDD          Z4, Z13, Z17
-	VPSLLD          $0x02, Z13, Z18
-	VPANDD          Z5, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x04, Z13, Z18
-	VPANDD          Z6, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x06, Z13, Z13
-	VPANDD          Z7, Z13, Z13
-	VPORD           Z13, Z17, Z17
-	VPANDD          Z11, Z17, Z13
-	VPADDB          Z11, Z13, Z18
-	VPANDD          Z10, Z18, Z18
-	VPXORD          Z10, Z18, Z18
-	VPANDD          Z17, Z18, Z18
-	VPORD           Z18, Z13, Z13
-	VPADDB          Z10, Z13, Z13
-	VPTESTMB        Z10, Z17, K1
-	VPSUBB          Z13, Z12, K1, Z13
-	VPSHUFB         Z8, Z14, Z14
-	VPANDD          Z4, Z14, Z17
-	VPSLLD          $0x02, Z14, Z18
-	VPANDD          Z5, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x04, Z14, Z18
-	VPANDD          Z6, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x06, Z14, Z14
-	VPANDD          Z7, Z14, Z14
-	VPORD           Z14, Z17, Z17
-	VPANDD          Z11, Z17, Z14
-	VPADDB          Z11, Z14, Z18
-	VPANDD          Z10, Z18, Z18
-	VPXORD          Z10, Z18, Z18
-	VPANDD          Z17, Z18, Z18
-	VPORD           Z18, Z14, Z14
-	VPADDB          Z10, Z14, Z14
-	VPTESTMB        Z10, Z17, K1
-	VPSUBB          Z14, Z12, K1, Z14
-	VPSHUFB         Z8, Z15, Z15
-	VPANDD          Z4, Z15, Z17
-	VPSLLD          $0x02, Z15, Z18
-	VPANDD          Z5, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x04, Z15, Z18
-	VPANDD          Z6, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x06, Z15, Z15
-	VPANDD          Z7, Z15, Z15
-	VPORD           Z15, Z17, Z17
-	VPANDD          Z11, Z17, Z15
-	VPADDB          Z11, Z15, Z18
-	VPANDD          Z10, Z18, Z18
-	VPXORD          Z10, Z18, Z18
-	VPANDD          Z17, Z18, Z18
-	VPORD           Z18, Z15, Z15
-	VPADDB          Z10, Z15, Z15
-	VPTESTMB        Z10, Z17, K1
-	VPSUBB          Z15, Z12, K1, Z15
-	VPSHUFB         Z8, Z16, Z16
-	VPANDD          Z4, Z16, Z17
-	VPSLLD          $0x02, Z16, Z18
-	VPANDD          Z5, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x04, Z16, Z18
-	VPANDD          Z6, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x06, Z16, Z16
-	VPANDD          Z7, Z16, Z16
-	VPORD           Z16, Z17, Z17
-	VPANDD          Z11, Z17, Z16
-	VPADDB          Z11, Z16, Z18
-	VPANDD          Z10, Z18, Z18
-	VPXORD          Z10, Z18, Z18
-	VPANDD          Z17, Z18, Z18
-	VPORD           Z18, Z16, Z16
-	VPADDB          Z10, Z16, Z16
-	VPTESTMB        Z10, Z17, K1
-	VPSUBB          Z16, Z12, K1, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z17, Z16
-	VPUNPCKHQDQ     Z14, Z17, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z17
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VMOVDQU32       Z16, (DX)
-	VMOVDQU32       Z14, 64(DX)
-	VMOVDQU32       Z17, 128(DX)
-	VMOVDQU32       Z13, 192(DX)
-	VBROADCASTI32X4 10(SI), Z13
-	VINSERTI32X4    $0x01, 10(DI), Z13, Z13
-	VINSERTI32X4    $0x02, 10(R8), Z13, Z13
-	VINSERTI32X4    $0x03, 10(R9), Z13, Z13
-	VBROADCASTI32X4 10(SI)(AX*1), Z14
-	VINSERTI32X4    $0x01, 10(DI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x02, 10(R8)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x03, 10(R9)(AX*1), Z14, Z14
-	VBROADCASTI32X4 10(SI)(AX*2), Z15
-	VINSERTI32X4    $0x01, 10(DI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x02, 10(R8)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x03, 10(R9)(AX*2), Z15, Z15
-	VBROADCASTI32X4 10(SI)(CX*1), Z16
-	VINSERTI32X4    $0x01, 10(DI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 10(R8)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 10(R9)(CX*1), Z16, Z16
-	VPSHUFB         Z9, Z13, Z13
-	VPANDD          Z4, Z13, Z17
-	VPSLLD          $0x02, Z13, Z18
-	VPANDD          Z5, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x04, Z13, Z18
-	VPANDD          Z6, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x06, Z13, Z13
-	VPANDD          Z7, Z13, Z13
-	VPORD           Z13, Z17, Z17
-	VPANDD          Z11, Z17, Z13
-	VPADDB          Z11, Z13, Z18
-	VPANDD          Z10, Z18, Z18
-	VPXORD          Z10, Z18, Z18
-	VPANDD          Z17, Z18, Z18
-	VPORD           Z18, Z13, Z13
-	VPADDB          Z10, Z13, Z13
-	VPTESTMB        Z10, Z17, K1
-	VPSUBB          Z13, Z12, K1, Z13
+	VMOVDQU32       Z14, 576(DX)
+	VBROADCASTI32X4 (SI), Z14
+	VINSERTI32X4    $0x01, (DI), Z14, Z14
+	VINSERTI32X4    $0x02, (R8), Z14, Z14
+	VINSERTI32X4    $0x03, (R9), Z14, Z14
+	VBROADCASTI32X4 (SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 (SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 (SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z17, Z17
 	VPSHUFB         Z9, Z14, Z14
-	VPANDD          Z4, Z14, Z17
-	VPSLLD          $0x02, Z14, Z18
-	VPANDD          Z5, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x04, Z14, Z18
-	VPANDD          Z6, Z18, Z18
-	VPORD           Z18, Z17, Z17
+	VPANDD          Z5, Z14, Z18
+	VPSLLD          $0x02, Z14, Z19
+	VPANDD          Z6, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x04, Z14, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x06, Z14, Z14
-	VPANDD          Z7, Z14, Z14
-	VPORD           Z14, Z17, Z17
-	VPANDD          Z11, Z17, Z14
-	VPADDB          Z11, Z14, Z18
-	VPANDD          Z10, Z18, Z18
-	VPXORD          Z10, Z18, Z18
-	VPANDD          Z17, Z18, Z18
-	VPORD           Z18, Z14, Z14
-	VPADDB          Z10, Z14, Z14
-	VPTESTMB        Z10, Z17, K1
-	VPSUBB          Z14, Z12, K1, Z14
+	VPANDD          Z8, Z14, Z14
+	VPORD           Z14, Z18, Z18
+	VPANDD          Z12, Z18, Z14
+	VPADDB          Z12, Z14, Z19
+	VPANDD          Z11, Z19, Z19
+	VPXORD          Z11, Z19, Z19
+	VPANDD          Z18, Z19, Z19
+	VPORD           Z19, Z14, Z14
+	VPADDB          Z11, Z14, Z14
+	VPTESTMB        Z11, Z18, K1
+	VPSUBB          Z14, Z13, K1, Z14
 	VPSHUFB         Z9, Z15, Z15
-	VPANDD          Z4, Z15, Z17
-	VPSLLD          $0x02, Z15, Z18
-	VPANDD          Z5, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x04, Z15, Z18
-	VPANDD          Z6, Z18, Z18
-	VPORD           Z18, Z17, Z17
+	VPANDD          Z5, Z15, Z18
+	VPSLLD          $0x02, Z15, Z19
+	VPANDD          Z6, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x04, Z15, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x06, Z15, Z15
-	VPANDD          Z7, Z15, Z15
-	VPORD           Z15, Z17, Z17
-	VPANDD          Z11, Z17, Z15
-	VPADDB          Z11, Z15, Z18
-	VPANDD          Z10, Z18, Z18
-	VPXORD          Z10, Z18, Z18
-	VPANDD          Z17, Z18, Z18
-	VPORD           Z18, Z15, Z15
-	VPADDB          Z10, Z15, Z15
-	VPTESTMB        Z10, Z17, K1
-	VPSUBB          Z15, Z12, K1, Z15
+	VPANDD          Z8, Z15, Z15
+	VPORD           Z15, Z18, Z18
+	VPANDD          Z12, Z18, Z15
+	VPADDB          Z12, Z15, Z19
+	VPANDD          Z11, Z19, Z19
+	VPXORD          Z11, Z19, Z19
+	VPANDD          Z18, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VPADDB          Z11, Z15, Z15
+	VPTESTMB        Z11, Z18, K1
+	VPSUBB          Z15, Z13, K1, Z15
 	VPSHUFB         Z9, Z16, Z16
-	VPANDD          Z4, Z16, Z17
-	VPSLLD          $0x02, Z16, Z18
-	VPANDD          Z5, Z18, Z18
-	VPORD           Z18, Z17, Z17
-	VPSLLD          $0x04, Z16, Z18
-	VPANDD          Z6, Z18, Z18
-	VPORD           Z18, Z17, Z17
+	VPANDD          Z5, Z16, Z18
+	VPSLLD          $0x02, Z16, Z19
+	VPANDD          Z6, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x04, Z16, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z18, Z18
 	VPSLLD          $0x06, Z16, Z16
-	VPANDD          Z7, Z16, Z16
-	VPORD           Z16, Z17, Z17
-	VPANDD          Z11, Z17, Z16
-	VPADDB          Z11, Z16, Z18
-	VPANDD          Z10, Z18, Z18
-	VPXORD          Z10, Z18, Z18
-	VPANDD          Z17, Z18, Z18
-	VPORD           Z18, Z16, Z16
-	VPADDB          Z10, Z16, Z16
-	VPTESTMB        Z10, Z17, K1
-	VPSUBB          Z16, Z12, K1, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z17, Z16
-	VPUNPCKHQDQ     Z14, Z17, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z17
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VMOVDQU32       Z16, 320(DX)
-	VMOVDQU32       Z14, 384(DX)
-	VMOVDQU32       Z17, 448(DX)
-	VMOVDQU32       Z13, 512(DX)
+	VPANDD          Z8, Z16, Z16
+	VPORD           Z16, Z18, Z18
+	VPANDD          Z12, Z18, Z16
+	VPADDB          Z12, Z16, Z19
+	VPANDD          Z11, Z19, Z19
+	VPXORD          Z11, Z19, Z19
+	VPANDD          Z18, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VPADDB          Z11, Z16, Z16
+	VPTESTMB        Z11, Z18, K1
+	VPSUBB          Z16, Z13, K1, Z16
+	VPSHUFB         Z9, Z17, Z17
+	VPANDD          Z5, Z17, Z18
+	VPSLLD          $0x02, Z17, Z19
+	VPANDD          Z6, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x04, Z17, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x06, Z17, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z18, Z18
+	VPANDD          Z12, Z18, Z17
+	VPADDB          Z12, Z17, Z19
+	VPANDD          Z11, Z19, Z19
+	VPXORD          Z11, Z19, Z19
+	VPANDD          Z18, Z19, Z19
+	VPORD           Z19, Z17, Z17
+	VPADDB          Z11, Z17, Z17
+	VPTESTMB        Z11, Z18, K1
+	VPSUBB          Z17, Z13, K1, Z17
+	VPUNPCKLDQ      Z15, Z14, Z18
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z14, Z18
+	VPUNPCKHQDQ     Z16, Z14, Z14
+	VMOVDQU32       Z17, (DX)
+	VMOVDQU32       Z15, 64(DX)
+	VMOVDQU32       Z18, 128(DX)
+	VMOVDQU32       Z14, 192(DX)
+	VBROADCASTI32X4 10(SI), Z14
+	VINSERTI32X4    $0x01, 10(DI), Z14, Z14
+	VINSERTI32X4    $0x02, 10(R8), Z14, Z14
+	VINSERTI32X4    $0x03, 10(R9), Z14, Z14
+	VBROADCASTI32X4 10(SI)(AX*1), Z15
+	VINSERTI32X4    $0x01, 10(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 10(R8)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 10(R9)(AX*1), Z15, Z15
+	VBROADCASTI32X4 10(SI)(AX*2), Z16
+	VINSERTI32X4    $0x01, 10(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 10(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 10(R9)(AX*2), Z16, Z16
+	VBROADCASTI32X4 10(SI)(CX*1), Z17
+	VINSERTI32X4    $0x01, 10(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 10(R8)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 10(R9)(CX*1), Z17, Z17
+	VPSHUFB         Z10, Z14, Z14
+	VPANDD          Z5, Z14, Z18
+	VPSLLD          $0x02, Z14, Z19
+	VPANDD          Z6, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x04, Z14, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x06, Z14, Z14
+	VPANDD          Z8, Z14, Z14
+	VPORD           Z14, Z18, Z18
+	VPANDD          Z12, Z18, Z14
+	VPADDB          Z12, Z14, Z19
+	VPANDD          Z11, Z19, Z19
+	VPXORD          Z11, Z19, Z19
+	VPANDD          Z18, Z19, Z19
+	VPORD           Z19, Z14, Z14
+	VPADDB          Z11, Z14, Z14
+	VPTESTMB        Z11, Z18, K1
+	VPSUBB          Z14, Z13, K1, Z14
+	VPSHUFB         Z10, Z15, Z15
+	VPANDD          Z5, Z15, Z18
+	VPSLLD          $0x02, Z15, Z19
+	VPANDD          Z6, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x04, Z15, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x06, Z15, Z15
+	VPANDD          Z8, Z15, Z15
+	VPORD           Z15, Z18, Z18
+	VPANDD          Z12, Z18, Z15
+	VPADDB          Z12, Z15, Z19
+	VPANDD          Z11, Z19, Z19
+	VPXORD          Z11, Z19, Z19
+	VPANDD          Z18, Z19, Z19
+	VPORD           Z19, Z15, Z15
+	VPADDB          Z11, Z15, Z15
+	VPTESTMB        Z11, Z18, K1
+	VPSUBB          Z15, Z13, K1, Z15
+	VPSHUFB         Z10, Z16, Z16
+	VPANDD          Z5, Z16, Z18
+	VPSLLD          $0x02, Z16, Z19
+	VPANDD          Z6, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x04, Z16, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x06, Z16, Z16
+	VPANDD          Z8, Z16, Z16
+	VPORD           Z16, Z18, Z18
+	VPANDD          Z12, Z18, Z16
+	VPADDB          Z12, Z16, Z19
+	VPANDD          Z11, Z19, Z19
+	VPXORD          Z11, Z19, Z19
+	VPANDD          Z18, Z19, Z19
+	VPORD           Z19, Z16, Z16
+	VPADDB          Z11, Z16, Z16
+	VPTESTMB        Z11, Z18, K1
+	VPSUBB          Z16, Z13, K1, Z16
+	VPSHUFB         Z10, Z17, Z17
+	VPANDD          Z5, Z17, Z18
+	VPSLLD          $0x02, Z17, Z19
+	VPANDD          Z6, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x04, Z17, Z19
+	VPANDD          Z7, Z19, Z19
+	VPORD           Z19, Z18, Z18
+	VPSLLD          $0x06, Z17, Z17
+	VPANDD          Z8, Z17, Z17
+	VPORD           Z17, Z18, Z18
+	VPANDD          Z12, Z18, Z17
+	VPADDB          Z12, Z17, Z19
+	VPANDD          Z11, Z19, Z19
+	VPXORD          Z11, Z19, Z19
+	VPANDD          Z18, Z19, Z19
+	VPORD           Z19, Z17, Z17
+	VPADDB          Z11, Z17, Z17
+	VPTESTMB        Z11, Z18, K1
+	VPSUBB          Z17, Z13, K1, Z17
+	VPUNPCKLDQ      Z15, Z14, Z18
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z14, Z18
+	VPUNPCKHQDQ     Z16, Z14, Z14
+	VMOVDQU32       Z17, 320(DX)
+	VMOVDQU32       Z15, 384(DX)
+	VMOVDQU32       Z18, 448(DX)
+	VMOVDQU32       Z14, 512(DX)
 	ADDQ            $0x00000280, DX
 	ADDQ            $0x0000001a, SI
 	ADDQ            $0x0000001a, DI
@@ -22337,379 +22310,28 @@ TEXT ·avx512DotQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ            stride+48(FP), AX
 	LEAQ            (AX)(AX*2), CX
 	VPXORD          Z0, Z0, Z0
-	VPBROADCASTD    word0ff00000<>+0(SB), Z1
-	VPBROADCASTD    word07e00000<>+0(SB), Z2
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z1
+	VPBROADCASTD    word07f00000<>+0(SB), Z2
 	VPBROADCASTD    word3b800000<>+0(SB), Z3
-	VPBROADCASTD    wordbc000000<>+0(SB), Z4
-	VPBROADCASTD    word0000003f<>+0(SB), Z5
-	VPBROADCASTD    word00003f00<>+0(SB), Z6
-	VPBROADCASTD    word003f0000<>+0(SB), Z7
-	VPBROADCASTD    word3f000000<>+0(SB), Z8
-	VBROADCASTI32X4 spreadFP6Low<>+0(SB), Z9
-	VBROADCASTI32X4 spreadFP6High<>+0(SB), Z10
-	VPBROADCASTD    word20202020<>+0(SB), Z11
-	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z12
-	VPBROADCASTD    word40404040<>+0(SB), Z13
+	VPBROADCASTD    word40000000<>+0(SB), Z4
+	VPBROADCASTD    wordbc000000<>+0(SB), Z5
+	VPBROADCASTD    word0000003f<>+0(SB), Z6
+	VPBROADCASTD    word00003f00<>+0(SB), Z7
+	VPBROADCASTD    word003f0000<>+0(SB), Z8
+	VPBROADCASTD    word3f000000<>+0(SB), Z9
+	VBROADCASTI32X4 spreadFP6Low<>+0(SB), Z10
+	VBROADCASTI32X4 spreadFP6High<>+0(SB), Z11
+	VPBROADCASTD    word20202020<>+0(SB), Z12
+	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z13
+	VPBROADCASTD    word40404040<>+0(SB), Z14
 
 tile:
 	MOVQ   ahead+168(FP), R10
 	ADDQ   w_base+24(FP), R10
-	VPXORD Z14, Z14, Z14
-	MOVQ   xAt_base+80(FP), R11
-	MOVQ   (R11), R11
-	ADDQ   x_base+56(FP), R11
-	MOVQ   w_base+24(FP), BX
-	MOVQ   BX, SI
-	LEAQ   (SI)(AX*4), DI
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
-	MOVQ   blocks+152(FP), BX
-
-block:
-	VPBROADCASTD    22(SI), Z15
-	VMOVD           22(SI), X16
-	VPINSRD         $0x01, 22(SI)(AX*1), X16, X16
-	VPINSRD         $0x02, 22(SI)(AX*2), X16, X16
-	VPINSRD         $0x03, 22(SI)(CX*1), X16, X16
-	VINSERTI32X4    $0x00, X16, Z15, Z15
-	VMOVD           22(DI), X16
-	VPINSRD         $0x01, 22(DI)(AX*1), X16, X16
-	VPINSRD         $0x02, 22(DI)(AX*2), X16, X16
-	VPINSRD         $0x03, 22(DI)(CX*1), X16, X16
-	VINSERTI32X4    $0x01, X16, Z15, Z15
-	VMOVD           22(R8), X16
-	VPINSRD         $0x01, 22(R8)(AX*1), X16, X16
-	VPINSRD         $0x02, 22(R8)(AX*2), X16, X16
-	VPINSRD         $0x03, 22(R8)(CX*1), X16, X16
-	VINSERTI32X4    $0x02, X16, Z15, Z15
-	VMOVD           22(R9), X16
-	VPINSRD         $0x01, 22(R9)(AX*1), X16, X16
-	VPINSRD         $0x02, 22(R9)(AX*2), X16, X16
-	VPINSRD         $0x03, 22(R9)(CX*1), X16, X16
-	VINSERTI32X4    $0x03, X16, Z15, Z15
-	VPSLLD          $0x04, Z15, Z16
-	VPANDD          Z1, Z16, Z16
-	VPSUBD          Z16, Z2, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z3, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z4, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VMOVDQU32       Z16, 256(DX)
-	VPSRLD          $0x04, Z15, Z15
-	VPANDD          Z1, Z15, Z15
-	VPSUBD          Z15, Z2, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z3, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z4, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VMOVDQU32       Z15, 576(DX)
-	VBROADCASTI32X4 (SI), Z15
-	VINSERTI32X4    $0x01, (DI), Z15, Z15
-	VINSERTI32X4    $0x02, (R8), Z15, Z15
-	VINSERTI32X4    $0x03, (R9), Z15, Z15
-	PREFETCHT0      (R10)
-	PREFETCHT0      64(R10)
-	VBROADCASTI32X4 (SI)(AX*1), Z16
-	VINSERTI32X4    $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x02, (R8)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, (R9)(AX*1), Z16, Z16
-	PREFETCHT0      128(R10)
-	PREFETCHT0      192(R10)
-	VBROADCASTI32X4 (SI)(AX*2), Z17
-	VINSERTI32X4    $0x01, (DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, (R9)(AX*2), Z17, Z17
-	PREFETCHT0      256(R10)
-	PREFETCHT0      320(R10)
-	VBROADCASTI32X4 (SI)(CX*1), Z18
-	VINSERTI32X4    $0x01, (DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, (R8)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, (R9)(CX*1), Z18, Z18
-	PREFETCHT0      384(R10)
-	VPSHUFB         Z9, Z15, Z15
-	VPANDD          Z5, Z15, Z19
-	VPSLLD          $0x02, Z15, Z20
-	VPANDD          Z6, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x04, Z15, Z20
-	VPANDD          Z7, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x06, Z15, Z15
-	VPANDD          Z8, Z15, Z15
-	VPORD           Z15, Z19, Z19
-	VPANDD          Z12, Z19, Z15
-	VPADDB          Z12, Z15, Z20
-	VPANDD          Z11, Z20, Z20
-	VPXORD          Z11, Z20, Z20
-	VPANDD          Z19, Z20, Z20
-	VPORD           Z20, Z15, Z15
-	VPADDB          Z11, Z15, Z15
-	VPTESTMB        Z11, Z19, K1
-	VPSUBB          Z15, Z13, K1, Z15
-	VPSHUFB         Z9, Z16, Z16
-	VPANDD          Z5, Z16, Z19
-	VPSLLD          $0x02, Z16, Z20
-	VPANDD          Z6, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x04, Z16, Z20
-	VPANDD          Z7, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x06, Z16, Z16
-	VPANDD          Z8, Z16, Z16
-	VPORD           Z16, Z19, Z19
-	VPANDD          Z12, Z19, Z16
-	VPADDB          Z12, Z16, Z20
-	VPANDD          Z11, Z20, Z20
-	VPXORD          Z11, Z20, Z20
-	VPANDD          Z19, Z20, Z20
-	VPORD           Z20, Z16, Z16
-	VPADDB          Z11, Z16, Z16
-	VPTESTMB        Z11, Z19, K1
-	VPSUBB          Z16, Z13, K1, Z16
-	VPSHUFB         Z9, Z17, Z17
-	VPANDD          Z5, Z17, Z19
-	VPSLLD          $0x02, Z17, Z20
-	VPANDD          Z6, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x04, Z17, Z20
-	VPANDD          Z7, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x06, Z17, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z19, Z19
-	VPANDD          Z12, Z19, Z17
-	VPADDB          Z12, Z17, Z20
-	VPANDD          Z11, Z20, Z20
-	VPXORD          Z11, Z20, Z20
-	VPANDD          Z19, Z20, Z20
-	VPORD           Z20, Z17, Z17
-	VPADDB          Z11, Z17, Z17
-	VPTESTMB        Z11, Z19, K1
-	VPSUBB          Z17, Z13, K1, Z17
-	VPSHUFB         Z9, Z18, Z18
-	VPANDD          Z5, Z18, Z19
-	VPSLLD          $0x02, Z18, Z20
-	VPANDD          Z6, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x04, Z18, Z20
-	VPANDD          Z7, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x06, Z18, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z19, Z19
-	VPANDD          Z12, Z19, Z18
-	VPADDB          Z12, Z18, Z20
-	VPANDD          Z11, Z20, Z20
-	VPXORD          Z11, Z20, Z20
-	VPANDD          Z19, Z20, Z20
-	VPORD           Z20, Z18, Z18
-	VPADDB          Z11, Z18, Z18
-	VPTESTMB        Z11, Z19, K1
-	VPSUBB          Z18, Z13, K1, Z18
-	VBROADCASTI32X4 (R11), Z19
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z19, Z15, Z20
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z19, Z16, Z15
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z19, Z17, Z16
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z19, Z18, Z17
-	VPUNPCKLDQ      Z15, Z20, Z18
-	VPUNPCKHDQ      Z15, Z20, Z15
-	VPADDD          Z15, Z18, Z18
-	VPUNPCKLDQ      Z17, Z16, Z15
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPADDD          Z16, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z18, Z16
-	VPUNPCKLQDQ     Z15, Z18, Z18
-	VPADDD          Z16, Z18, Z18
-	VPBROADCASTD    36(R11), Z15
-	VPADDD          Z15, Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VMOVDQU32       Z18, (DX)
-	VBROADCASTI32X4 10(SI), Z15
-	VINSERTI32X4    $0x01, 10(DI), Z15, Z15
-	VINSERTI32X4    $0x02, 10(R8), Z15, Z15
-	VINSERTI32X4    $0x03, 10(R9), Z15, Z15
-	VBROADCASTI32X4 10(SI)(AX*1), Z16
-	VINSERTI32X4    $0x01, 10(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 10(R8)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 10(R9)(AX*1), Z16, Z16
-	VBROADCASTI32X4 10(SI)(AX*2), Z17
-	VINSERTI32X4    $0x01, 10(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 10(R8)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 10(R9)(AX*2), Z17, Z17
-	VBROADCASTI32X4 10(SI)(CX*1), Z18
-	VINSERTI32X4    $0x01, 10(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 10(R8)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 10(R9)(CX*1), Z18, Z18
-	VPSHUFB         Z10, Z15, Z15
-	VPANDD          Z5, Z15, Z19
-	VPSLLD          $0x02, Z15, Z20
-	VPANDD          Z6, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x04, Z15, Z20
-	VPANDD          Z7, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x06, Z15, Z15
-	VPANDD          Z8, Z15, Z15
-	VPORD           Z15, Z19, Z19
-	VPANDD          Z12, Z19, Z15
-	VPADDB          Z12, Z15, Z20
-	VPANDD          Z11, Z20, Z20
-	VPXORD          Z11, Z20, Z20
-	VPANDD          Z19, Z20, Z20
-	VPORD           Z20, Z15, Z15
-	VPADDB          Z11, Z15, Z15
-	VPTESTMB        Z11, Z19, K1
-	VPSUBB          Z15, Z13, K1, Z15
-	VPSHUFB         Z10, Z16, Z16
-	VPANDD          Z5, Z16, Z19
-	VPSLLD          $0x02, Z16, Z20
-	VPANDD          Z6, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x04, Z16, Z20
-	VPANDD          Z7, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x06, Z16, Z16
-	VPANDD          Z8, Z16, Z16
-	VPORD           Z16, Z19, Z19
-	VPANDD          Z12, Z19, Z16
-	VPADDB          Z12, Z16, Z20
-	VPANDD          Z11, Z20, Z20
-	VPXORD          Z11, Z20, Z20
-	VPANDD          Z19, Z20, Z20
-	VPORD           Z20, Z16, Z16
-	VPADDB          Z11, Z16, Z16
-	VPTESTMB        Z11, Z19, K1
-	VPSUBB          Z16, Z13, K1, Z16
-	VPSHUFB         Z10, Z17, Z17
-	VPANDD          Z5, Z17, Z19
-	VPSLLD          $0x02, Z17, Z20
-	VPANDD          Z6, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x04, Z17, Z20
-	VPANDD          Z7, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x06, Z17, Z17
-	VPANDD          Z8, Z17, Z17
-	VPORD           Z17, Z19, Z19
-	VPANDD          Z12, Z19, Z17
-	VPADDB          Z12, Z17, Z20
-	VPANDD          Z11, Z20, Z20
-	VPXORD          Z11, Z20, Z20
-	VPANDD          Z19, Z20, Z20
-	VPORD           Z20, Z17, Z17
-	VPADDB          Z11, Z17, Z17
-	VPTESTMB        Z11, Z19, K1
-	VPSUBB          Z17, Z13, K1, Z17
-	VPSHUFB         Z10, Z18, Z18
-	VPANDD          Z5, Z18, Z19
-	VPSLLD          $0x02, Z18, Z20
-	VPANDD          Z6, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x04, Z18, Z20
-	VPANDD          Z7, Z20, Z20
-	VPORD           Z20, Z19, Z19
-	VPSLLD          $0x06, Z18, Z18
-	VPANDD          Z8, Z18, Z18
-	VPORD           Z18, Z19, Z19
-	VPANDD          Z12, Z19, Z18
-	VPADDB          Z12, Z18, Z20
-	VPANDD          Z11, Z20, Z20
-	VPXORD          Z11, Z20, Z20
-	VPANDD          Z19, Z20, Z20
-	VPORD           Z20, Z18, Z18
-	VPADDB          Z11, Z18, Z18
-	VPTESTMB        Z11, Z19, K1
-	VPSUBB          Z18, Z13, K1, Z18
-	VBROADCASTI32X4 16(R11), Z19
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z19, Z15, Z20
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z19, Z16, Z15
-	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z19, Z17, Z16
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z19, Z18, Z17
-	VPUNPCKLDQ      Z15, Z20, Z18
-	VPUNPCKHDQ      Z15, Z20, Z15
-	VPADDD          Z15, Z18, Z18
-	VPUNPCKLDQ      Z17, Z16, Z15
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPADDD          Z16, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z18, Z16
-	VPUNPCKLQDQ     Z15, Z18, Z18
-	VPADDD          Z16, Z18, Z18
-	VPBROADCASTD    40(R11), Z15
-	VPADDD          Z15, Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VMOVDQU32       Z18, 320(DX)
-	VBROADCASTSS    32(R11), Z15
-	VMULPS          256(DX), Z15, Z15
-	VFMADD231PS     (DX), Z15, Z14
-	VBROADCASTSS    32(R11), Z15
-	VMULPS          576(DX), Z15, Z15
-	VFMADD231PS     320(DX), Z15, Z14
-	ADDQ            $0x0000002c, R11
-	ADDQ            $0x000001a0, R10
-	ADDQ            $0x0000001a, SI
-	ADDQ            $0x0000001a, DI
-	ADDQ            $0x0000001a, R8
-	ADDQ            $0x0000001a, R9
-	DECQ            BX
-	JNZ             block
-	MOVQ            dstAt_base+128(FP), BX
-	MOVQ            (BX), BX
-	SHLQ            $0x02, BX
-	ADDQ            dst_base+104(FP), BX
-	VMOVUPS         Z14, (BX)
-	ADDQ            $0x40, dst_base+104(FP)
-	MOVQ            AX, BX
-	SHLQ            $0x04, BX
-	ADDQ            BX, w_base+24(FP)
-	DECQ            tiles+160(FP)
-	JNZ             tile
-	VZEROUPPER
-	RET
-
-// func avx512DotQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·avx512DotQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
-	MOVQ            tile_base+0(FP), DX
-	MOVQ            stride+48(FP), AX
-	LEAQ            (AX)(AX*2), CX
-	VPXORD          Z0, Z0, Z0
-	VPBROADCASTD    word0ff00000<>+0(SB), Z1
-	VPBROADCASTD    word07e00000<>+0(SB), Z2
-	VPBROADCASTD    word3b800000<>+0(SB), Z3
-	VPBROADCASTD    wordbc000000<>+0(SB), Z4
-	VPBROADCASTD    word0000003f<>+0(SB), Z5
-	VPBROADCASTD    word00003f00<>+0(SB), Z6
-	VPBROADCASTD    word003f0000<>+0(SB), Z7
-	VPBROADCASTD    word3f000000<>+0(SB), Z8
-	VBROADCASTI32X4 spreadFP6Low<>+0(SB), Z9
-	VBROADCASTI32X4 spreadFP6High<>+0(SB), Z10
-	VPBROADCASTD    word20202020<>+0(SB), Z11
-	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z12
-	VPBROADCASTD    word40404040<>+0(SB), Z13
-
-tile:
-	MOVQ   ahead+168(FP), R10
-	ADDQ   w_base+24(FP), R10
-	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ   xAt_base+80(FP), R11
 	MOVQ   (R11), R11
 	ADDQ   x_base+56(FP), R11
-	MOVQ   xAt_base+80(FP), R12
-	MOVQ   8(R12), R12
-	ADDQ   x_base+56(FP), R12
 	MOVQ   w_base+24(FP), BX
 	MOVQ   BX, SI
 	LEAQ   (SI)(AX*4), DI
@@ -22739,24 +22361,20 @@ block:
 	VPINSRD         $0x02, 22(R9)(AX*2), X17, X17
 	VPINSRD         $0x03, 22(R9)(CX*1), X17, X17
 	VINSERTI32X4    $0x03, X17, Z16, Z16
+	VPCMPUB         $0x02, Z1, Z16, K1
+	VMOVDQU8.Z      Z16, K1, Z16
 	VPSLLD          $0x04, Z16, Z17
-	VPANDD          Z1, Z17, Z17
-	VPSUBD          Z17, Z2, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
+	VPANDD          Z2, Z17, Z17
 	VPADDD          Z3, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z4, Z18, Z18
+	VMOVAPS         Z17, Z18
+	VFMADD213PS     Z5, Z4, Z18
 	VMINPS          Z18, Z17, Z17
 	VMOVDQU32       Z17, 256(DX)
 	VPSRLD          $0x04, Z16, Z16
-	VPANDD          Z1, Z16, Z16
-	VPSUBD          Z16, Z2, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
+	VPANDD          Z2, Z16, Z16
 	VPADDD          Z3, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z4, Z17, Z17
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z5, Z4, Z17
 	VMINPS          Z17, Z16, Z16
 	VMOVDQU32       Z16, 576(DX)
 	VBROADCASTI32X4 (SI), Z16
@@ -22782,106 +22400,97 @@ block:
 	VINSERTI32X4    $0x02, (R8)(CX*1), Z19, Z19
 	VINSERTI32X4    $0x03, (R9)(CX*1), Z19, Z19
 	PREFETCHT0      384(R10)
-	VPSHUFB         Z9, Z16, Z16
-	VPANDD          Z5, Z16, Z20
+	VPSHUFB         Z10, Z16, Z16
+	VPANDD          Z6, Z16, Z20
 	VPSLLD          $0x02, Z16, Z21
-	VPANDD          Z6, Z21, Z21
+	VPANDD          Z7, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x04, Z16, Z21
-	VPANDD          Z7, Z21, Z21
+	VPANDD          Z8, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x06, Z16, Z16
-	VPANDD          Z8, Z16, Z16
+	VPANDD          Z9, Z16, Z16
 	VPORD           Z16, Z20, Z20
-	VPANDD          Z12, Z20, Z16
-	VPADDB          Z12, Z16, Z21
-	VPANDD          Z11, Z21, Z21
-	VPXORD          Z11, Z21, Z21
+	VPANDD          Z13, Z20, Z16
+	VPADDB          Z13, Z16, Z21
+	VPANDD          Z12, Z21, Z21
+	VPXORD          Z12, Z21, Z21
 	VPANDD          Z20, Z21, Z21
 	VPORD           Z21, Z16, Z16
-	VPADDB          Z11, Z16, Z16
-	VPTESTMB        Z11, Z20, K1
-	VPSUBB          Z16, Z13, K1, Z16
-	VPSHUFB         Z9, Z17, Z17
-	VPANDD          Z5, Z17, Z20
+	VPADDB          Z12, Z16, Z16
+	VPTESTMB        Z12, Z20, K1
+	VPSUBB          Z16, Z14, K1, Z16
+	VPSHUFB         Z10, Z17, Z17
+	VPANDD          Z6, Z17, Z20
 	VPSLLD          $0x02, Z17, Z21
-	VPANDD          Z6, Z21, Z21
+	VPANDD          Z7, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x04, Z17, Z21
-	VPANDD          Z7, Z21, Z21
+	VPANDD          Z8, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x06, Z17, Z17
-	VPANDD          Z8, Z17, Z17
+	VPANDD          Z9, Z17, Z17
 	VPORD           Z17, Z20, Z20
-	VPANDD          Z12, Z20, Z17
-	VPADDB          Z12, Z17, Z21
-	VPANDD          Z11, Z21, Z21
-	VPXORD          Z11, Z21, Z21
+	VPANDD          Z13, Z20, Z17
+	VPADDB          Z13, Z17, Z21
+	VPANDD          Z12, Z21, Z21
+	VPXORD          Z12, Z21, Z21
 	VPANDD          Z20, Z21, Z21
 	VPORD           Z21, Z17, Z17
-	VPADDB          Z11, Z17, Z17
-	VPTESTMB        Z11, Z20, K1
-	VPSUBB          Z17, Z13, K1, Z17
-	VPSHUFB         Z9, Z18, Z18
-	VPANDD          Z5, Z18, Z20
+	VPADDB          Z12, Z17, Z17
+	VPTESTMB        Z12, Z20, K1
+	VPSUBB          Z17, Z14, K1, Z17
+	VPSHUFB         Z10, Z18, Z18
+	VPANDD          Z6, Z18, Z20
 	VPSLLD          $0x02, Z18, Z21
-	VPANDD          Z6, Z21, Z21
+	VPANDD          Z7, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x04, Z18, Z21
-	VPANDD          Z7, Z21, Z21
+	VPANDD          Z8, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x06, Z18, Z18
-	VPANDD          Z8, Z18, Z18
+	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z20, Z20
-	VPANDD          Z12, Z20, Z18
-	VPADDB          Z12, Z18, Z21
-	VPANDD          Z11, Z21, Z21
-	VPXORD          Z11, Z21, Z21
+	VPANDD          Z13, Z20, Z18
+	VPADDB          Z13, Z18, Z21
+	VPANDD          Z12, Z21, Z21
+	VPXORD          Z12, Z21, Z21
 	VPANDD          Z20, Z21, Z21
 	VPORD           Z21, Z18, Z18
-	VPADDB          Z11, Z18, Z18
-	VPTESTMB        Z11, Z20, K1
-	VPSUBB          Z18, Z13, K1, Z18
-	VPSHUFB         Z9, Z19, Z19
-	VPANDD          Z5, Z19, Z20
+	VPADDB          Z12, Z18, Z18
+	VPTESTMB        Z12, Z20, K1
+	VPSUBB          Z18, Z14, K1, Z18
+	VPSHUFB         Z10, Z19, Z19
+	VPANDD          Z6, Z19, Z20
 	VPSLLD          $0x02, Z19, Z21
-	VPANDD          Z6, Z21, Z21
-	VPORD           Z21, Z20, Z20
-	VPSLLD          $0x04, Z19, Z21
 	VPANDD          Z7, Z21, Z21
 	VPORD           Z21, Z20, Z20
+	VPSLLD          $0x04, Z19, Z21
+	VPANDD          Z8, Z21, Z21
+	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x06, Z19, Z19
-	VPANDD          Z8, Z19, Z19
+	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z20, Z20
-	VPANDD          Z12, Z20, Z19
-	VPADDB          Z12, Z19, Z21
-	VPANDD          Z11, Z21, Z21
-	VPXORD          Z11, Z21, Z21
+	VPANDD          Z13, Z20, Z19
+	VPADDB          Z13, Z19, Z21
+	VPANDD          Z12, Z21, Z21
+	VPXORD          Z12, Z21, Z21
 	VPANDD          Z20, Z21, Z21
 	VPORD           Z21, Z19, Z19
-	VPADDB          Z11, Z19, Z19
-	VPTESTMB        Z11, Z20, K1
-	VPSUBB          Z19, Z13, K1, Z19
+	VPADDB          Z12, Z19, Z19
+	VPTESTMB        Z12, Z20, K1
+	VPSUBB          Z19, Z14, K1, Z19
 	VBROADCASTI32X4 (R11), Z20
-	VBROADCASTI32X4 (R12), Z21
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z20, Z16, Z22
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z21, Z16, Z23
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z20, Z16, Z21
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z20, Z17, Z16
-	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z21, Z17, Z24
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z20, Z18, Z17
-	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z21, Z18, Z25
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z20, Z19, Z18
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z21, Z19, Z20
-	VPUNPCKLDQ      Z16, Z22, Z19
-	VPUNPCKHDQ      Z16, Z22, Z16
+	VPUNPCKLDQ      Z16, Z21, Z19
+	VPUNPCKHDQ      Z16, Z21, Z16
 	VPADDD          Z16, Z19, Z19
 	VPUNPCKLDQ      Z18, Z17, Z16
 	VPUNPCKHDQ      Z18, Z17, Z17
@@ -22893,19 +22502,6 @@ block:
 	VPADDD          Z16, Z19, Z19
 	VCVTDQ2PS       Z19, Z19
 	VMOVDQU32       Z19, (DX)
-	VPUNPCKLDQ      Z24, Z23, Z16
-	VPUNPCKHDQ      Z24, Z23, Z17
-	VPADDD          Z17, Z16, Z16
-	VPUNPCKLDQ      Z20, Z25, Z17
-	VPUNPCKHDQ      Z20, Z25, Z18
-	VPADDD          Z18, Z17, Z17
-	VPUNPCKHQDQ     Z17, Z16, Z18
-	VPUNPCKLQDQ     Z17, Z16, Z16
-	VPADDD          Z18, Z16, Z16
-	VPBROADCASTD    36(R12), Z17
-	VPADDD          Z17, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 64(DX)
 	VBROADCASTI32X4 10(SI), Z16
 	VINSERTI32X4    $0x01, 10(DI), Z16, Z16
 	VINSERTI32X4    $0x02, 10(R8), Z16, Z16
@@ -22922,106 +22518,97 @@ block:
 	VINSERTI32X4    $0x01, 10(DI)(CX*1), Z19, Z19
 	VINSERTI32X4    $0x02, 10(R8)(CX*1), Z19, Z19
 	VINSERTI32X4    $0x03, 10(R9)(CX*1), Z19, Z19
-	VPSHUFB         Z10, Z16, Z16
-	VPANDD          Z5, Z16, Z20
+	VPSHUFB         Z11, Z16, Z16
+	VPANDD          Z6, Z16, Z20
 	VPSLLD          $0x02, Z16, Z21
-	VPANDD          Z6, Z21, Z21
+	VPANDD          Z7, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x04, Z16, Z21
-	VPANDD          Z7, Z21, Z21
+	VPANDD          Z8, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x06, Z16, Z16
-	VPANDD          Z8, Z16, Z16
+	VPANDD          Z9, Z16, Z16
 	VPORD           Z16, Z20, Z20
-	VPANDD          Z12, Z20, Z16
-	VPADDB          Z12, Z16, Z21
-	VPANDD          Z11, Z21, Z21
-	VPXORD          Z11, Z21, Z21
+	VPANDD          Z13, Z20, Z16
+	VPADDB          Z13, Z16, Z21
+	VPANDD          Z12, Z21, Z21
+	VPXORD          Z12, Z21, Z21
 	VPANDD          Z20, Z21, Z21
 	VPORD           Z21, Z16, Z16
-	VPADDB          Z11, Z16, Z16
-	VPTESTMB        Z11, Z20, K1
-	VPSUBB          Z16, Z13, K1, Z16
-	VPSHUFB         Z10, Z17, Z17
-	VPANDD          Z5, Z17, Z20
+	VPADDB          Z12, Z16, Z16
+	VPTESTMB        Z12, Z20, K1
+	VPSUBB          Z16, Z14, K1, Z16
+	VPSHUFB         Z11, Z17, Z17
+	VPANDD          Z6, Z17, Z20
 	VPSLLD          $0x02, Z17, Z21
-	VPANDD          Z6, Z21, Z21
+	VPANDD          Z7, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x04, Z17, Z21
-	VPANDD          Z7, Z21, Z21
+	VPANDD          Z8, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x06, Z17, Z17
-	VPANDD          Z8, Z17, Z17
+	VPANDD          Z9, Z17, Z17
 	VPORD           Z17, Z20, Z20
-	VPANDD          Z12, Z20, Z17
-	VPADDB          Z12, Z17, Z21
-	VPANDD          Z11, Z21, Z21
-	VPXORD          Z11, Z21, Z21
+	VPANDD          Z13, Z20, Z17
+	VPADDB          Z13, Z17, Z21
+	VPANDD          Z12, Z21, Z21
+	VPXORD          Z12, Z21, Z21
 	VPANDD          Z20, Z21, Z21
 	VPORD           Z21, Z17, Z17
-	VPADDB          Z11, Z17, Z17
-	VPTESTMB        Z11, Z20, K1
-	VPSUBB          Z17, Z13, K1, Z17
-	VPSHUFB         Z10, Z18, Z18
-	VPANDD          Z5, Z18, Z20
+	VPADDB          Z12, Z17, Z17
+	VPTESTMB        Z12, Z20, K1
+	VPSUBB          Z17, Z14, K1, Z17
+	VPSHUFB         Z11, Z18, Z18
+	VPANDD          Z6, Z18, Z20
 	VPSLLD          $0x02, Z18, Z21
-	VPANDD          Z6, Z21, Z21
+	VPANDD          Z7, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x04, Z18, Z21
-	VPANDD          Z7, Z21, Z21
+	VPANDD          Z8, Z21, Z21
 	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x06, Z18, Z18
-	VPANDD          Z8, Z18, Z18
+	VPANDD          Z9, Z18, Z18
 	VPORD           Z18, Z20, Z20
-	VPANDD          Z12, Z20, Z18
-	VPADDB          Z12, Z18, Z21
-	VPANDD          Z11, Z21, Z21
-	VPXORD          Z11, Z21, Z21
+	VPANDD          Z13, Z20, Z18
+	VPADDB          Z13, Z18, Z21
+	VPANDD          Z12, Z21, Z21
+	VPXORD          Z12, Z21, Z21
 	VPANDD          Z20, Z21, Z21
 	VPORD           Z21, Z18, Z18
-	VPADDB          Z11, Z18, Z18
-	VPTESTMB        Z11, Z20, K1
-	VPSUBB          Z18, Z13, K1, Z18
-	VPSHUFB         Z10, Z19, Z19
-	VPANDD          Z5, Z19, Z20
+	VPADDB          Z12, Z18, Z18
+	VPTESTMB        Z12, Z20, K1
+	VPSUBB          Z18, Z14, K1, Z18
+	VPSHUFB         Z11, Z19, Z19
+	VPANDD          Z6, Z19, Z20
 	VPSLLD          $0x02, Z19, Z21
-	VPANDD          Z6, Z21, Z21
-	VPORD           Z21, Z20, Z20
-	VPSLLD          $0x04, Z19, Z21
 	VPANDD          Z7, Z21, Z21
 	VPORD           Z21, Z20, Z20
+	VPSLLD          $0x04, Z19, Z21
+	VPANDD          Z8, Z21, Z21
+	VPORD           Z21, Z20, Z20
 	VPSLLD          $0x06, Z19, Z19
-	VPANDD          Z8, Z19, Z19
+	VPANDD          Z9, Z19, Z19
 	VPORD           Z19, Z20, Z20
-	VPANDD          Z12, Z20, Z19
-	VPADDB          Z12, Z19, Z21
-	VPANDD          Z11, Z21, Z21
-	VPXORD          Z11, Z21, Z21
+	VPANDD          Z13, Z20, Z19
+	VPADDB          Z13, Z19, Z21
+	VPANDD          Z12, Z21, Z21
+	VPXORD          Z12, Z21, Z21
 	VPANDD          Z20, Z21, Z21
 	VPORD           Z21, Z19, Z19
-	VPADDB          Z11, Z19, Z19
-	VPTESTMB        Z11, Z20, K1
-	VPSUBB          Z19, Z13, K1, Z19
+	VPADDB          Z12, Z19, Z19
+	VPTESTMB        Z12, Z20, K1
+	VPSUBB          Z19, Z14, K1, Z19
 	VBROADCASTI32X4 16(R11), Z20
-	VBROADCASTI32X4 16(R12), Z21
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z20, Z16, Z22
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z21, Z16, Z23
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z20, Z16, Z21
 	VMOVDQA32       Z0, Z16
 	VPDPBUSD        Z20, Z17, Z16
-	VMOVDQA32       Z0, Z24
-	VPDPBUSD        Z21, Z17, Z24
 	VMOVDQA32       Z0, Z17
 	VPDPBUSD        Z20, Z18, Z17
-	VMOVDQA32       Z0, Z25
-	VPDPBUSD        Z21, Z18, Z25
 	VMOVDQA32       Z0, Z18
 	VPDPBUSD        Z20, Z19, Z18
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z21, Z19, Z20
-	VPUNPCKLDQ      Z16, Z22, Z19
-	VPUNPCKHDQ      Z16, Z22, Z16
+	VPUNPCKLDQ      Z16, Z21, Z19
+	VPUNPCKHDQ      Z16, Z21, Z16
 	VPADDD          Z16, Z19, Z19
 	VPUNPCKLDQ      Z18, Z17, Z16
 	VPUNPCKHDQ      Z18, Z17, Z17
@@ -23033,31 +22620,411 @@ block:
 	VPADDD          Z16, Z19, Z19
 	VCVTDQ2PS       Z19, Z19
 	VMOVDQU32       Z19, 320(DX)
-	VPUNPCKLDQ      Z24, Z23, Z16
-	VPUNPCKHDQ      Z24, Z23, Z17
-	VPADDD          Z17, Z16, Z16
-	VPUNPCKLDQ      Z20, Z25, Z17
-	VPUNPCKHDQ      Z20, Z25, Z18
+	VBROADCASTSS    32(R11), Z16
+	VMULPS          256(DX), Z16, Z16
+	VFMADD231PS     (DX), Z16, Z15
+	VBROADCASTSS    32(R11), Z16
+	VMULPS          576(DX), Z16, Z16
+	VFMADD231PS     320(DX), Z16, Z15
+	ADDQ            $0x0000002c, R11
+	ADDQ            $0x000001a0, R10
+	ADDQ            $0x0000001a, SI
+	ADDQ            $0x0000001a, DI
+	ADDQ            $0x0000001a, R8
+	ADDQ            $0x0000001a, R9
+	DECQ            BX
+	JNZ             block
+	MOVQ            dstAt_base+128(FP), BX
+	MOVQ            (BX), BX
+	SHLQ            $0x02, BX
+	ADDQ            dst_base+104(FP), BX
+	VMOVUPS         Z15, (BX)
+	ADDQ            $0x40, dst_base+104(FP)
+	MOVQ            AX, BX
+	SHLQ            $0x04, BX
+	ADDQ            BX, w_base+24(FP)
+	DECQ            tiles+160(FP)
+	JNZ             tile
+	VZEROUPPER
+	RET
+
+// func avx512DotQ6_0_ROCMFPXx2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·avx512DotQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
+	MOVQ            tile_base+0(FP), DX
+	MOVQ            stride+48(FP), AX
+	LEAQ            (AX)(AX*2), CX
+	VPXORD          Z0, Z0, Z0
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z1
+	VPBROADCASTD    word07f00000<>+0(SB), Z2
+	VPBROADCASTD    word3b800000<>+0(SB), Z3
+	VPBROADCASTD    word40000000<>+0(SB), Z4
+	VPBROADCASTD    wordbc000000<>+0(SB), Z5
+	VPBROADCASTD    word0000003f<>+0(SB), Z6
+	VPBROADCASTD    word00003f00<>+0(SB), Z7
+	VPBROADCASTD    word003f0000<>+0(SB), Z8
+	VPBROADCASTD    word3f000000<>+0(SB), Z9
+	VBROADCASTI32X4 spreadFP6Low<>+0(SB), Z10
+	VBROADCASTI32X4 spreadFP6High<>+0(SB), Z11
+	VPBROADCASTD    word20202020<>+0(SB), Z12
+	VPBROADCASTD    word1f1f1f1f<>+0(SB), Z13
+	VPBROADCASTD    word40404040<>+0(SB), Z14
+
+tile:
+	MOVQ   ahead+168(FP), R10
+	ADDQ   w_base+24(FP), R10
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	MOVQ   xAt_base+80(FP), R11
+	MOVQ   (R11), R11
+	ADDQ   x_base+56(FP), R11
+	MOVQ   xAt_base+80(FP), R12
+	MOVQ   8(R12), R12
+	ADDQ   x_base+56(FP), R12
+	MOVQ   w_base+24(FP), BX
+	MOVQ   BX, SI
+	LEAQ   (SI)(AX*4), DI
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	MOVQ   blocks+152(FP), BX
+
+block:
+	VPBROADCASTD    22(SI), Z17
+	VMOVD           22(SI), X18
+	VPINSRD         $0x01, 22(SI)(AX*1), X18, X18
+	VPINSRD         $0x02, 22(SI)(AX*2), X18, X18
+	VPINSRD         $0x03, 22(SI)(CX*1), X18, X18
+	VINSERTI32X4    $0x00, X18, Z17, Z17
+	VMOVD           22(DI), X18
+	VPINSRD         $0x01, 22(DI)(AX*1), X18, X18
+	VPINSRD         $0x02, 22(DI)(AX*2), X18, X18
+	VPINSRD         $0x03, 22(DI)(CX*1), X18, X18
+	VINSERTI32X4    $0x01, X18, Z17, Z17
+	VMOVD           22(R8), X18
+	VPINSRD         $0x01, 22(R8)(AX*1), X18, X18
+	VPINSRD         $0x02, 22(R8)(AX*2), X18, X18
+	VPINSRD         $0x03, 22(R8)(CX*1), X18, X18
+	VINSERTI32X4    $0x02, X18, Z17, Z17
+	VMOVD           22(R9), X18
+	VPINSRD         $0x01, 22(R9)(AX*1), X18, X18
+	VPINSRD         $0x02, 22(R9)(AX*2), X18, X18
+	VPINSRD         $0x03, 22(R9)(CX*1), X18, X18
+	VINSERTI32X4    $0x03, X18, Z17, Z17
+	VPCMPUB         $0x02, Z1, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z17
+	VPSLLD          $0x04, Z17, Z18
+	VPANDD          Z2, Z18, Z18
+	VPADDD          Z3, Z18, Z18
+	VMOVAPS         Z18, Z19
+	VFMADD213PS     Z5, Z4, Z19
+	VMINPS          Z19, Z18, Z18
+	VMOVDQU32       Z18, 256(DX)
+	VPSRLD          $0x04, Z17, Z17
+	VPANDD          Z2, Z17, Z17
+	VPADDD          Z3, Z17, Z17
+	VMOVAPS         Z17, Z18
+	VFMADD213PS     Z5, Z4, Z18
+	VMINPS          Z18, Z17, Z17
+	VMOVDQU32       Z17, 576(DX)
+	VBROADCASTI32X4 (SI), Z17
+	VINSERTI32X4    $0x01, (DI), Z17, Z17
+	VINSERTI32X4    $0x02, (R8), Z17, Z17
+	VINSERTI32X4    $0x03, (R9), Z17, Z17
+	PREFETCHT0      (R10)
+	PREFETCHT0      64(R10)
+	VBROADCASTI32X4 (SI)(AX*1), Z18
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z18, Z18
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z18, Z18
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z18, Z18
+	PREFETCHT0      128(R10)
+	PREFETCHT0      192(R10)
+	VBROADCASTI32X4 (SI)(AX*2), Z19
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z19, Z19
+	PREFETCHT0      256(R10)
+	PREFETCHT0      320(R10)
+	VBROADCASTI32X4 (SI)(CX*1), Z20
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z20, Z20
+	PREFETCHT0      384(R10)
+	VPSHUFB         Z10, Z17, Z17
+	VPANDD          Z6, Z17, Z21
+	VPSLLD          $0x02, Z17, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x04, Z17, Z22
+	VPANDD          Z8, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x06, Z17, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z21, Z21
+	VPANDD          Z13, Z21, Z17
+	VPADDB          Z13, Z17, Z22
+	VPANDD          Z12, Z22, Z22
+	VPXORD          Z12, Z22, Z22
+	VPANDD          Z21, Z22, Z22
+	VPORD           Z22, Z17, Z17
+	VPADDB          Z12, Z17, Z17
+	VPTESTMB        Z12, Z21, K1
+	VPSUBB          Z17, Z14, K1, Z17
+	VPSHUFB         Z10, Z18, Z18
+	VPANDD          Z6, Z18, Z21
+	VPSLLD          $0x02, Z18, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x04, Z18, Z22
+	VPANDD          Z8, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x06, Z18, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z21, Z21
+	VPANDD          Z13, Z21, Z18
+	VPADDB          Z13, Z18, Z22
+	VPANDD          Z12, Z22, Z22
+	VPXORD          Z12, Z22, Z22
+	VPANDD          Z21, Z22, Z22
+	VPORD           Z22, Z18, Z18
+	VPADDB          Z12, Z18, Z18
+	VPTESTMB        Z12, Z21, K1
+	VPSUBB          Z18, Z14, K1, Z18
+	VPSHUFB         Z10, Z19, Z19
+	VPANDD          Z6, Z19, Z21
+	VPSLLD          $0x02, Z19, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x04, Z19, Z22
+	VPANDD          Z8, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x06, Z19, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z21, Z21
+	VPANDD          Z13, Z21, Z19
+	VPADDB          Z13, Z19, Z22
+	VPANDD          Z12, Z22, Z22
+	VPXORD          Z12, Z22, Z22
+	VPANDD          Z21, Z22, Z22
+	VPORD           Z22, Z19, Z19
+	VPADDB          Z12, Z19, Z19
+	VPTESTMB        Z12, Z21, K1
+	VPSUBB          Z19, Z14, K1, Z19
+	VPSHUFB         Z10, Z20, Z20
+	VPANDD          Z6, Z20, Z21
+	VPSLLD          $0x02, Z20, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x04, Z20, Z22
+	VPANDD          Z8, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x06, Z20, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z21, Z21
+	VPANDD          Z13, Z21, Z20
+	VPADDB          Z13, Z20, Z22
+	VPANDD          Z12, Z22, Z22
+	VPXORD          Z12, Z22, Z22
+	VPANDD          Z21, Z22, Z22
+	VPORD           Z22, Z20, Z20
+	VPADDB          Z12, Z20, Z20
+	VPTESTMB        Z12, Z21, K1
+	VPSUBB          Z20, Z14, K1, Z20
+	VBROADCASTI32X4 (R11), Z21
+	VBROADCASTI32X4 (R12), Z22
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z21, Z17, Z23
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z22, Z17, Z24
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z21, Z18, Z17
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z22, Z18, Z25
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z21, Z19, Z18
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z22, Z19, Z26
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z21, Z20, Z19
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z22, Z20, Z21
+	VPUNPCKLDQ      Z17, Z23, Z20
+	VPUNPCKHDQ      Z17, Z23, Z17
+	VPADDD          Z17, Z20, Z20
+	VPUNPCKLDQ      Z19, Z18, Z17
+	VPUNPCKHDQ      Z19, Z18, Z18
 	VPADDD          Z18, Z17, Z17
-	VPUNPCKHQDQ     Z17, Z16, Z18
-	VPUNPCKLQDQ     Z17, Z16, Z16
-	VPADDD          Z18, Z16, Z16
-	VPBROADCASTD    40(R12), Z17
-	VPADDD          Z17, Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VMOVDQU32       Z16, 384(DX)
-	VBROADCASTSS    32(R11), Z16
-	VMULPS          256(DX), Z16, Z16
-	VFMADD231PS     (DX), Z16, Z14
-	VBROADCASTSS    32(R12), Z16
-	VMULPS          256(DX), Z16, Z16
-	VFMADD231PS     64(DX), Z16, Z15
-	VBROADCASTSS    32(R11), Z16
-	VMULPS          576(DX), Z16, Z16
-	VFMADD231PS     320(DX), Z16, Z14
-	VBROADCASTSS    32(R12), Z16
-	VMULPS          576(DX), Z16, Z16
-	VFMADD231PS     384(DX), Z16, Z15
+	VPUNPCKHQDQ     Z17, Z20, Z18
+	VPUNPCKLQDQ     Z17, Z20, Z20
+	VPADDD          Z18, Z20, Z20
+	VPBROADCASTD    36(R11), Z17
+	VPADDD          Z17, Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VMOVDQU32       Z20, (DX)
+	VPUNPCKLDQ      Z25, Z24, Z17
+	VPUNPCKHDQ      Z25, Z24, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKLDQ      Z21, Z26, Z18
+	VPUNPCKHDQ      Z21, Z26, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z17, Z19
+	VPUNPCKLQDQ     Z18, Z17, Z17
+	VPADDD          Z19, Z17, Z17
+	VPBROADCASTD    36(R12), Z18
+	VPADDD          Z18, Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMOVDQU32       Z17, 64(DX)
+	VBROADCASTI32X4 10(SI), Z17
+	VINSERTI32X4    $0x01, 10(DI), Z17, Z17
+	VINSERTI32X4    $0x02, 10(R8), Z17, Z17
+	VINSERTI32X4    $0x03, 10(R9), Z17, Z17
+	VBROADCASTI32X4 10(SI)(AX*1), Z18
+	VINSERTI32X4    $0x01, 10(DI)(AX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 10(R8)(AX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 10(R9)(AX*1), Z18, Z18
+	VBROADCASTI32X4 10(SI)(AX*2), Z19
+	VINSERTI32X4    $0x01, 10(DI)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x02, 10(R8)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x03, 10(R9)(AX*2), Z19, Z19
+	VBROADCASTI32X4 10(SI)(CX*1), Z20
+	VINSERTI32X4    $0x01, 10(DI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 10(R8)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 10(R9)(CX*1), Z20, Z20
+	VPSHUFB         Z11, Z17, Z17
+	VPANDD          Z6, Z17, Z21
+	VPSLLD          $0x02, Z17, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x04, Z17, Z22
+	VPANDD          Z8, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x06, Z17, Z17
+	VPANDD          Z9, Z17, Z17
+	VPORD           Z17, Z21, Z21
+	VPANDD          Z13, Z21, Z17
+	VPADDB          Z13, Z17, Z22
+	VPANDD          Z12, Z22, Z22
+	VPXORD          Z12, Z22, Z22
+	VPANDD          Z21, Z22, Z22
+	VPORD           Z22, Z17, Z17
+	VPADDB          Z12, Z17, Z17
+	VPTESTMB        Z12, Z21, K1
+	VPSUBB          Z17, Z14, K1, Z17
+	VPSHUFB         Z11, Z18, Z18
+	VPANDD          Z6, Z18, Z21
+	VPSLLD          $0x02, Z18, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x04, Z18, Z22
+	VPANDD          Z8, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x06, Z18, Z18
+	VPANDD          Z9, Z18, Z18
+	VPORD           Z18, Z21, Z21
+	VPANDD          Z13, Z21, Z18
+	VPADDB          Z13, Z18, Z22
+	VPANDD          Z12, Z22, Z22
+	VPXORD          Z12, Z22, Z22
+	VPANDD          Z21, Z22, Z22
+	VPORD           Z22, Z18, Z18
+	VPADDB          Z12, Z18, Z18
+	VPTESTMB        Z12, Z21, K1
+	VPSUBB          Z18, Z14, K1, Z18
+	VPSHUFB         Z11, Z19, Z19
+	VPANDD          Z6, Z19, Z21
+	VPSLLD          $0x02, Z19, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x04, Z19, Z22
+	VPANDD          Z8, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x06, Z19, Z19
+	VPANDD          Z9, Z19, Z19
+	VPORD           Z19, Z21, Z21
+	VPANDD          Z13, Z21, Z19
+	VPADDB          Z13, Z19, Z22
+	VPANDD          Z12, Z22, Z22
+	VPXORD          Z12, Z22, Z22
+	VPANDD          Z21, Z22, Z22
+	VPORD           Z22, Z19, Z19
+	VPADDB          Z12, Z19, Z19
+	VPTESTMB        Z12, Z21, K1
+	VPSUBB          Z19, Z14, K1, Z19
+	VPSHUFB         Z11, Z20, Z20
+	VPANDD          Z6, Z20, Z21
+	VPSLLD          $0x02, Z20, Z22
+	VPANDD          Z7, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x04, Z20, Z22
+	VPANDD          Z8, Z22, Z22
+	VPORD           Z22, Z21, Z21
+	VPSLLD          $0x06, Z20, Z20
+	VPANDD          Z9, Z20, Z20
+	VPORD           Z20, Z21, Z21
+	VPANDD          Z13, Z21, Z20
+	VPADDB          Z13, Z20, Z22
+	VPANDD          Z12, Z22, Z22
+	VPXORD          Z12, Z22, Z22
+	VPANDD          Z21, Z22, Z22
+	VPORD           Z22, Z20, Z20
+	VPADDB          Z12, Z20, Z20
+	VPTESTMB        Z12, Z21, K1
+	VPSUBB          Z20, Z14, K1, Z20
+	VBROADCASTI32X4 16(R11), Z21
+	VBROADCASTI32X4 16(R12), Z22
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z21, Z17, Z23
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z22, Z17, Z24
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z21, Z18, Z17
+	VMOVDQA32       Z0, Z25
+	VPDPBUSD        Z22, Z18, Z25
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z21, Z19, Z18
+	VMOVDQA32       Z0, Z26
+	VPDPBUSD        Z22, Z19, Z26
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z21, Z20, Z19
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z22, Z20, Z21
+	VPUNPCKLDQ      Z17, Z23, Z20
+	VPUNPCKHDQ      Z17, Z23, Z17
+	VPADDD          Z17, Z20, Z20
+	VPUNPCKLDQ      Z19, Z18, Z17
+	VPUNPCKHDQ      Z19, Z18, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKHQDQ     Z17, Z20, Z18
+	VPUNPCKLQDQ     Z17, Z20, Z20
+	VPADDD          Z18, Z20, Z20
+	VPBROADCASTD    40(R11), Z17
+	VPADDD          Z17, Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VMOVDQU32       Z20, 320(DX)
+	VPUNPCKLDQ      Z25, Z24, Z17
+	VPUNPCKHDQ      Z25, Z24, Z18
+	VPADDD          Z18, Z17, Z17
+	VPUNPCKLDQ      Z21, Z26, Z18
+	VPUNPCKHDQ      Z21, Z26, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z17, Z19
+	VPUNPCKLQDQ     Z18, Z17, Z17
+	VPADDD          Z19, Z17, Z17
+	VPBROADCASTD    40(R12), Z18
+	VPADDD          Z18, Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMOVDQU32       Z17, 384(DX)
+	VBROADCASTSS    32(R11), Z17
+	VMULPS          256(DX), Z17, Z17
+	VFMADD231PS     (DX), Z17, Z15
+	VBROADCASTSS    32(R12), Z17
+	VMULPS          256(DX), Z17, Z17
+	VFMADD231PS     64(DX), Z17, Z16
+	VBROADCASTSS    32(R11), Z17
+	VMULPS          576(DX), Z17, Z17
+	VFMADD231PS     320(DX), Z17, Z15
+	VBROADCASTSS    32(R12), Z17
+	VMULPS          576(DX), Z17, Z17
+	VFMADD231PS     384(DX), Z17, Z16
 	ADDQ            $0x0000002c, R11
 	ADDQ            $0x0000002c, R12
 	ADDQ            $0x000001a0, R10
@@ -23075,8 +23042,8 @@ block:
 	MOVQ            8(SI), SI
 	SHLQ            $0x02, SI
 	ADDQ            dst_base+104(FP), SI
-	VMOVUPS         Z14, (BX)
-	VMOVUPS         Z15, (SI)
+	VMOVUPS         Z15, (BX)
+	VMOVUPS         Z16, (SI)
 	ADDQ            $0x40, dst_base+104(FP)
 	MOVQ            AX, BX
 	SHLQ            $0x04, BX
@@ -23087,16 +23054,17 @@ block:
 	RET
 
 // func avx512UnpackQ8_0_ROCMFPX(tile []byte, w []byte, stride int, blocks int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512BW, AVX512F
 TEXT ·avx512UnpackQ8_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPBROADCASTD word80808080<>+0(SB), Z0
-	VPBROADCASTD word0ff00000<>+0(SB), Z1
-	VPBROADCASTD word07e00000<>+0(SB), Z2
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z1
+	VPBROADCASTD word07f00000<>+0(SB), Z2
 	VPBROADCASTD word3b800000<>+0(SB), Z3
-	VPBROADCASTD wordbc000000<>+0(SB), Z4
+	VPBROADCASTD word40000000<>+0(SB), Z4
+	VPBROADCASTD wordbc000000<>+0(SB), Z5
 	MOVQ         w_base+24(FP), BX
 	MOVQ         BX, SI
 	LEAQ         (SI)(AX*4), DI
@@ -23105,101 +23073,100 @@ TEXT ·avx512UnpackQ8_0_ROCMFPX(SB), NOSPLIT, $0-64
 	MOVQ         blocks+56(FP), BX
 
 block:
-	VPBROADCASTD    29(SI), Z5
-	VMOVD           29(SI), X6
-	VPINSRD         $0x01, 29(SI)(AX*1), X6, X6
-	VPINSRD         $0x02, 29(SI)(AX*2), X6, X6
-	VPINSRD         $0x03, 29(SI)(CX*1), X6, X6
-	VINSERTI32X4    $0x00, X6, Z5, Z5
-	VMOVD           29(DI), X6
-	VPINSRD         $0x01, 29(DI)(AX*1), X6, X6
-	VPINSRD         $0x02, 29(DI)(AX*2), X6, X6
-	VPINSRD         $0x03, 29(DI)(CX*1), X6, X6
-	VINSERTI32X4    $0x01, X6, Z5, Z5
-	VMOVD           29(R8), X6
-	VPINSRD         $0x01, 29(R8)(AX*1), X6, X6
-	VPINSRD         $0x02, 29(R8)(AX*2), X6, X6
-	VPINSRD         $0x03, 29(R8)(CX*1), X6, X6
-	VINSERTI32X4    $0x02, X6, Z5, Z5
-	VMOVD           29(R9), X6
-	VPINSRD         $0x01, 29(R9)(AX*1), X6, X6
-	VPINSRD         $0x02, 29(R9)(AX*2), X6, X6
-	VPINSRD         $0x03, 29(R9)(CX*1), X6, X6
-	VINSERTI32X4    $0x03, X6, Z5, Z5
-	VPSRLD          $0x04, Z5, Z5
-	VPANDD          Z1, Z5, Z5
-	VPSUBD          Z5, Z2, Z6
-	VPSRAD          $0x1f, Z6, Z6
-	VPANDND         Z5, Z6, Z5
-	VPADDD          Z3, Z5, Z5
-	VADDPS          Z5, Z5, Z6
-	VADDPS          Z4, Z6, Z6
-	VMINPS          Z6, Z5, Z5
-	VMOVDQU32       Z5, 512(DX)
-	VBROADCASTI32X4 (SI), Z5
-	VINSERTI32X4    $0x01, (DI), Z5, Z5
-	VINSERTI32X4    $0x02, (R8), Z5, Z5
-	VINSERTI32X4    $0x03, (R9), Z5, Z5
-	VBROADCASTI32X4 (SI)(AX*1), Z6
-	VINSERTI32X4    $0x01, (DI)(AX*1), Z6, Z6
-	VINSERTI32X4    $0x02, (R8)(AX*1), Z6, Z6
-	VINSERTI32X4    $0x03, (R9)(AX*1), Z6, Z6
-	VBROADCASTI32X4 (SI)(AX*2), Z7
-	VINSERTI32X4    $0x01, (DI)(AX*2), Z7, Z7
-	VINSERTI32X4    $0x02, (R8)(AX*2), Z7, Z7
-	VINSERTI32X4    $0x03, (R9)(AX*2), Z7, Z7
-	VBROADCASTI32X4 (SI)(CX*1), Z8
-	VINSERTI32X4    $0x01, (DI)(CX*1), Z8, Z8
-	VINSERTI32X4    $0x02, (R8)(CX*1), Z8, Z8
-	VINSERTI32X4    $0x03, (R9)(CX*1), Z8, Z8
-	VPUNPCKLDQ      Z6, Z5, Z9
-	VPUNPCKHDQ      Z6, Z5, Z5
-	VPUNPCKLDQ      Z8, Z7, Z6
-	VPUNPCKHDQ      Z8, Z7, Z7
-	VPUNPCKLQDQ     Z6, Z9, Z8
-	VPUNPCKHQDQ     Z6, Z9, Z6
-	VPUNPCKLQDQ     Z7, Z5, Z9
-	VPUNPCKHQDQ     Z7, Z5, Z5
-	VPXORD          Z0, Z8, Z8
-	VMOVDQU32       Z8, (DX)
-	VPXORD          Z0, Z6, Z6
-	VMOVDQU32       Z6, 64(DX)
+	VPBROADCASTD    29(SI), Z6
+	VMOVD           29(SI), X7
+	VPINSRD         $0x01, 29(SI)(AX*1), X7, X7
+	VPINSRD         $0x02, 29(SI)(AX*2), X7, X7
+	VPINSRD         $0x03, 29(SI)(CX*1), X7, X7
+	VINSERTI32X4    $0x00, X7, Z6, Z6
+	VMOVD           29(DI), X7
+	VPINSRD         $0x01, 29(DI)(AX*1), X7, X7
+	VPINSRD         $0x02, 29(DI)(AX*2), X7, X7
+	VPINSRD         $0x03, 29(DI)(CX*1), X7, X7
+	VINSERTI32X4    $0x01, X7, Z6, Z6
+	VMOVD           29(R8), X7
+	VPINSRD         $0x01, 29(R8)(AX*1), X7, X7
+	VPINSRD         $0x02, 29(R8)(AX*2), X7, X7
+	VPINSRD         $0x03, 29(R8)(CX*1), X7, X7
+	VINSERTI32X4    $0x02, X7, Z6, Z6
+	VMOVD           29(R9), X7
+	VPINSRD         $0x01, 29(R9)(AX*1), X7, X7
+	VPINSRD         $0x02, 29(R9)(AX*2), X7, X7
+	VPINSRD         $0x03, 29(R9)(CX*1), X7, X7
+	VINSERTI32X4    $0x03, X7, Z6, Z6
+	VPCMPUB         $0x02, Z1, Z6, K1
+	VMOVDQU8.Z      Z6, K1, Z6
+	VPSRLD          $0x04, Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VPADDD          Z3, Z6, Z6
+	VMOVAPS         Z6, Z7
+	VFMADD213PS     Z5, Z4, Z7
+	VMINPS          Z7, Z6, Z6
+	VMOVDQU32       Z6, 512(DX)
+	VBROADCASTI32X4 (SI), Z6
+	VINSERTI32X4    $0x01, (DI), Z6, Z6
+	VINSERTI32X4    $0x02, (R8), Z6, Z6
+	VINSERTI32X4    $0x03, (R9), Z6, Z6
+	VBROADCASTI32X4 (SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 (SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 (SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z9, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
 	VPXORD          Z0, Z9, Z9
-	VMOVDQU32       Z9, 128(DX)
-	VPXORD          Z0, Z5, Z5
-	VMOVDQU32       Z5, 192(DX)
-	VBROADCASTI32X4 16(SI), Z5
-	VINSERTI32X4    $0x01, 16(DI), Z5, Z5
-	VINSERTI32X4    $0x02, 16(R8), Z5, Z5
-	VINSERTI32X4    $0x03, 16(R9), Z5, Z5
-	VBROADCASTI32X4 16(SI)(AX*1), Z6
-	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z6, Z6
-	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z6, Z6
-	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z6, Z6
-	VBROADCASTI32X4 16(SI)(AX*2), Z7
-	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z7, Z7
-	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z7, Z7
-	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z7, Z7
-	VBROADCASTI32X4 16(SI)(CX*1), Z8
-	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z8, Z8
-	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z8, Z8
-	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z8, Z8
-	VPUNPCKLDQ      Z6, Z5, Z9
-	VPUNPCKHDQ      Z6, Z5, Z5
-	VPUNPCKLDQ      Z8, Z7, Z6
-	VPUNPCKHDQ      Z8, Z7, Z7
-	VPUNPCKLQDQ     Z6, Z9, Z8
-	VPUNPCKHQDQ     Z6, Z9, Z6
-	VPUNPCKLQDQ     Z7, Z5, Z9
-	VPUNPCKHQDQ     Z7, Z5, Z5
-	VPXORD          Z0, Z8, Z8
-	VMOVDQU32       Z8, 256(DX)
+	VMOVDQU32       Z9, (DX)
+	VPXORD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 64(DX)
+	VPXORD          Z0, Z10, Z10
+	VMOVDQU32       Z10, 128(DX)
 	VPXORD          Z0, Z6, Z6
-	VMOVDQU32       Z6, 320(DX)
+	VMOVDQU32       Z6, 192(DX)
+	VBROADCASTI32X4 16(SI), Z6
+	VINSERTI32X4    $0x01, 16(DI), Z6, Z6
+	VINSERTI32X4    $0x02, 16(R8), Z6, Z6
+	VINSERTI32X4    $0x03, 16(R9), Z6, Z6
+	VBROADCASTI32X4 16(SI)(AX*1), Z7
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z7, Z7
+	VBROADCASTI32X4 16(SI)(AX*2), Z8
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z8, Z8
+	VBROADCASTI32X4 16(SI)(CX*1), Z9
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z9, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z10
+	VPUNPCKHQDQ     Z8, Z6, Z6
 	VPXORD          Z0, Z9, Z9
-	VMOVDQU32       Z9, 384(DX)
-	VPXORD          Z0, Z5, Z5
-	VMOVDQU32       Z5, 448(DX)
+	VMOVDQU32       Z9, 256(DX)
+	VPXORD          Z0, Z7, Z7
+	VMOVDQU32       Z7, 320(DX)
+	VPXORD          Z0, Z10, Z10
+	VMOVDQU32       Z10, 384(DX)
+	VPXORD          Z0, Z6, Z6
+	VMOVDQU32       Z6, 448(DX)
 	ADDQ            $0x00000240, DX
 	ADDQ            $0x00000021, SI
 	ADDQ            $0x00000021, DI
@@ -23211,22 +23178,23 @@ block:
 	RET
 
 // func avx512DotQ8_0_ROCMFPXx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·avx512DotQ8_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), DX
 	MOVQ         stride+48(FP), AX
 	LEAQ         (AX)(AX*2), CX
 	VPXORD       Z0, Z0, Z0
 	VPBROADCASTD word80808080<>+0(SB), Z1
-	VPBROADCASTD word0ff00000<>+0(SB), Z2
-	VPBROADCASTD word07e00000<>+0(SB), Z3
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z2
+	VPBROADCASTD word07f00000<>+0(SB), Z3
 	VPBROADCASTD word3b800000<>+0(SB), Z4
-	VPBROADCASTD wordbc000000<>+0(SB), Z5
+	VPBROADCASTD word40000000<>+0(SB), Z5
+	VPBROADCASTD wordbc000000<>+0(SB), Z6
 
 tile:
 	MOVQ   ahead+168(FP), R10
 	ADDQ   w_base+24(FP), R10
-	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
 	MOVQ   xAt_base+80(FP), R11
 	MOVQ   (R11), R11
 	ADDQ   x_base+56(FP), R11
@@ -23238,138 +23206,137 @@ tile:
 	MOVQ   blocks+152(FP), BX
 
 block:
-	VPBROADCASTD    29(SI), Z7
-	VMOVD           29(SI), X8
-	VPINSRD         $0x01, 29(SI)(AX*1), X8, X8
-	VPINSRD         $0x02, 29(SI)(AX*2), X8, X8
-	VPINSRD         $0x03, 29(SI)(CX*1), X8, X8
-	VINSERTI32X4    $0x00, X8, Z7, Z7
-	VMOVD           29(DI), X8
-	VPINSRD         $0x01, 29(DI)(AX*1), X8, X8
-	VPINSRD         $0x02, 29(DI)(AX*2), X8, X8
-	VPINSRD         $0x03, 29(DI)(CX*1), X8, X8
-	VINSERTI32X4    $0x01, X8, Z7, Z7
-	VMOVD           29(R8), X8
-	VPINSRD         $0x01, 29(R8)(AX*1), X8, X8
-	VPINSRD         $0x02, 29(R8)(AX*2), X8, X8
-	VPINSRD         $0x03, 29(R8)(CX*1), X8, X8
-	VINSERTI32X4    $0x02, X8, Z7, Z7
-	VMOVD           29(R9), X8
-	VPINSRD         $0x01, 29(R9)(AX*1), X8, X8
-	VPINSRD         $0x02, 29(R9)(AX*2), X8, X8
-	VPINSRD         $0x03, 29(R9)(CX*1), X8, X8
-	VINSERTI32X4    $0x03, X8, Z7, Z7
-	VPSRLD          $0x04, Z7, Z7
-	VPANDD          Z2, Z7, Z7
-	VPSUBD          Z7, Z3, Z8
-	VPSRAD          $0x1f, Z8, Z8
-	VPANDND         Z7, Z8, Z7
-	VPADDD          Z4, Z7, Z7
-	VADDPS          Z7, Z7, Z8
-	VADDPS          Z5, Z8, Z8
-	VMINPS          Z8, Z7, Z7
-	VMOVDQU32       Z7, 512(DX)
-	VBROADCASTI32X4 (SI), Z7
-	VINSERTI32X4    $0x01, (DI), Z7, Z7
-	VINSERTI32X4    $0x02, (R8), Z7, Z7
-	VINSERTI32X4    $0x03, (R9), Z7, Z7
+	VPBROADCASTD    29(SI), Z8
+	VMOVD           29(SI), X9
+	VPINSRD         $0x01, 29(SI)(AX*1), X9, X9
+	VPINSRD         $0x02, 29(SI)(AX*2), X9, X9
+	VPINSRD         $0x03, 29(SI)(CX*1), X9, X9
+	VINSERTI32X4    $0x00, X9, Z8, Z8
+	VMOVD           29(DI), X9
+	VPINSRD         $0x01, 29(DI)(AX*1), X9, X9
+	VPINSRD         $0x02, 29(DI)(AX*2), X9, X9
+	VPINSRD         $0x03, 29(DI)(CX*1), X9, X9
+	VINSERTI32X4    $0x01, X9, Z8, Z8
+	VMOVD           29(R8), X9
+	VPINSRD         $0x01, 29(R8)(AX*1), X9, X9
+	VPINSRD         $0x02, 29(R8)(AX*2), X9, X9
+	VPINSRD         $0x03, 29(R8)(CX*1), X9, X9
+	VINSERTI32X4    $0x02, X9, Z8, Z8
+	VMOVD           29(R9), X9
+	VPINSRD         $0x01, 29(R9)(AX*1), X9, X9
+	VPINSRD         $0x02, 29(R9)(AX*2), X9, X9
+	VPINSRD         $0x03, 29(R9)(CX*1), X9, X9
+	VINSERTI32X4    $0x03, X9, Z8, Z8
+	VPCMPUB         $0x02, Z2, Z8, K1
+	VMOVDQU8.Z      Z8, K1, Z8
+	VPSRLD          $0x04, Z8, Z8
+	VPANDD          Z3, Z8, Z8
+	VPADDD          Z4, Z8, Z8
+	VMOVAPS         Z8, Z9
+	VFMADD213PS     Z6, Z5, Z9
+	VMINPS          Z9, Z8, Z8
+	VMOVDQU32       Z8, 512(DX)
+	VBROADCASTI32X4 (SI), Z8
+	VINSERTI32X4    $0x01, (DI), Z8, Z8
+	VINSERTI32X4    $0x02, (R8), Z8, Z8
+	VINSERTI32X4    $0x03, (R9), Z8, Z8
 	PREFETCHT0      (R10)
 	PREFETCHT0      64(R10)
-	VBROADCASTI32X4 (SI)(AX*1), Z8
-	VINSERTI32X4    $0x01, (DI)(AX*1), Z8, Z8
-	VINSERTI32X4    $0x02, (R8)(AX*1), Z8, Z8
-	VINSERTI32X4    $0x03, (R9)(AX*1), Z8, Z8
+	VBROADCASTI32X4 (SI)(AX*1), Z9
+	VINSERTI32X4    $0x01, (DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, (R8)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, (R9)(AX*1), Z9, Z9
 	PREFETCHT0      128(R10)
 	PREFETCHT0      192(R10)
-	VBROADCASTI32X4 (SI)(AX*2), Z9
-	VINSERTI32X4    $0x01, (DI)(AX*2), Z9, Z9
-	VINSERTI32X4    $0x02, (R8)(AX*2), Z9, Z9
-	VINSERTI32X4    $0x03, (R9)(AX*2), Z9, Z9
+	VBROADCASTI32X4 (SI)(AX*2), Z10
+	VINSERTI32X4    $0x01, (DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, (R8)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, (R9)(AX*2), Z10, Z10
 	PREFETCHT0      256(R10)
 	PREFETCHT0      320(R10)
-	VBROADCASTI32X4 (SI)(CX*1), Z10
-	VINSERTI32X4    $0x01, (DI)(CX*1), Z10, Z10
-	VINSERTI32X4    $0x02, (R8)(CX*1), Z10, Z10
-	VINSERTI32X4    $0x03, (R9)(CX*1), Z10, Z10
+	VBROADCASTI32X4 (SI)(CX*1), Z11
+	VINSERTI32X4    $0x01, (DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, (R8)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, (R9)(CX*1), Z11, Z11
 	PREFETCHT0      384(R10)
 	PREFETCHT0      448(R10)
-	VPXORD          Z1, Z7, Z7
-	VBROADCASTI32X4 (R11), Z11
-	VBROADCASTI32X4 40(R11), Z12
-	VMOVDQA32       Z0, Z13
-	VPDPBUSD        Z11, Z7, Z13
-	VMOVDQA32       Z0, Z14
-	VPDPBUSD        Z12, Z7, Z14
 	VPXORD          Z1, Z8, Z8
-	VMOVDQA32       Z0, Z7
-	VPDPBUSD        Z11, Z8, Z7
+	VBROADCASTI32X4 (R11), Z12
+	VBROADCASTI32X4 40(R11), Z13
+	VMOVDQA32       Z0, Z14
+	VPDPBUSD        Z12, Z8, Z14
 	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z12, Z8, Z15
+	VPDPBUSD        Z13, Z8, Z15
 	VPXORD          Z1, Z9, Z9
 	VMOVDQA32       Z0, Z8
-	VPDPBUSD        Z11, Z9, Z8
+	VPDPBUSD        Z12, Z9, Z8
 	VMOVDQA32       Z0, Z16
-	VPDPBUSD        Z12, Z9, Z16
+	VPDPBUSD        Z13, Z9, Z16
 	VPXORD          Z1, Z10, Z10
 	VMOVDQA32       Z0, Z9
-	VPDPBUSD        Z11, Z10, Z9
-	VMOVDQA32       Z0, Z11
-	VPDPBUSD        Z12, Z10, Z11
-	VBROADCASTI32X4 16(SI), Z10
-	VINSERTI32X4    $0x01, 16(DI), Z10, Z10
-	VINSERTI32X4    $0x02, 16(R8), Z10, Z10
-	VINSERTI32X4    $0x03, 16(R9), Z10, Z10
+	VPDPBUSD        Z12, Z10, Z9
+	VMOVDQA32       Z0, Z17
+	VPDPBUSD        Z13, Z10, Z17
+	VPXORD          Z1, Z11, Z11
+	VMOVDQA32       Z0, Z10
+	VPDPBUSD        Z12, Z11, Z10
+	VMOVDQA32       Z0, Z12
+	VPDPBUSD        Z13, Z11, Z12
+	VBROADCASTI32X4 16(SI), Z11
+	VINSERTI32X4    $0x01, 16(DI), Z11, Z11
+	VINSERTI32X4    $0x02, 16(R8), Z11, Z11
+	VINSERTI32X4    $0x03, 16(R9), Z11, Z11
 	PREFETCHT0      512(R10)
-	VBROADCASTI32X4 16(SI)(AX*1), Z12
-	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z12, Z12
-	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z12, Z12
-	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z12, Z12
-	VBROADCASTI32X4 16(SI)(AX*2), Z17
-	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z17, Z17
-	VBROADCASTI32X4 16(SI)(CX*1), Z18
-	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z18, Z18
-	VPXORD          Z1, Z10, Z10
-	VBROADCASTI32X4 16(R11), Z19
-	VBROADCASTI32X4 56(R11), Z20
-	VPDPBUSD        Z19, Z10, Z13
-	VPDPBUSD        Z20, Z10, Z14
-	VPXORD          Z1, Z12, Z12
-	VPDPBUSD        Z19, Z12, Z7
-	VPDPBUSD        Z20, Z12, Z15
-	VPXORD          Z1, Z17, Z17
-	VPDPBUSD        Z19, Z17, Z8
-	VPDPBUSD        Z20, Z17, Z16
+	VBROADCASTI32X4 16(SI)(AX*1), Z13
+	VINSERTI32X4    $0x01, 16(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 16(R8)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 16(R9)(AX*1), Z13, Z13
+	VBROADCASTI32X4 16(SI)(AX*2), Z18
+	VINSERTI32X4    $0x01, 16(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 16(R8)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 16(R9)(AX*2), Z18, Z18
+	VBROADCASTI32X4 16(SI)(CX*1), Z19
+	VINSERTI32X4    $0x01, 16(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 16(R8)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 16(R9)(CX*1), Z19, Z19
+	VPXORD          Z1, Z11, Z11
+	VBROADCASTI32X4 16(R11), Z20
+	VBROADCASTI32X4 56(R11), Z21
+	VPDPBUSD        Z20, Z11, Z14
+	VPDPBUSD        Z21, Z11, Z15
+	VPXORD          Z1, Z13, Z13
+	VPDPBUSD        Z20, Z13, Z8
+	VPDPBUSD        Z21, Z13, Z16
 	VPXORD          Z1, Z18, Z18
-	VPDPBUSD        Z19, Z18, Z9
-	VPDPBUSD        Z20, Z18, Z11
-	VPSLLD          $0x08, Z13, Z13
-	VPADDD          Z14, Z13, Z13
-	VPSLLD          $0x08, Z7, Z7
-	VPADDD          Z15, Z7, Z7
+	VPDPBUSD        Z20, Z18, Z9
+	VPDPBUSD        Z21, Z18, Z17
+	VPXORD          Z1, Z19, Z19
+	VPDPBUSD        Z20, Z19, Z10
+	VPDPBUSD        Z21, Z19, Z12
+	VPSLLD          $0x08, Z14, Z14
+	VPADDD          Z15, Z14, Z14
 	VPSLLD          $0x08, Z8, Z8
 	VPADDD          Z16, Z8, Z8
 	VPSLLD          $0x08, Z9, Z9
-	VPADDD          Z11, Z9, Z9
-	VPUNPCKLDQ      Z7, Z13, Z10
-	VPUNPCKHDQ      Z7, Z13, Z7
-	VPADDD          Z7, Z10, Z10
-	VPUNPCKLDQ      Z9, Z8, Z7
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPADDD          Z8, Z7, Z7
-	VPUNPCKHQDQ     Z7, Z10, Z8
-	VPUNPCKLQDQ     Z7, Z10, Z10
-	VPADDD          Z8, Z10, Z10
-	VPBROADCASTD    36(R11), Z7
-	VPADDD          Z7, Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VMOVDQU32       Z10, (DX)
-	VBROADCASTSS    32(R11), Z7
-	VMULPS          512(DX), Z7, Z7
-	VFMADD231PS     (DX), Z7, Z6
+	VPADDD          Z17, Z9, Z9
+	VPSLLD          $0x08, Z10, Z10
+	VPADDD          Z12, Z10, Z10
+	VPUNPCKLDQ      Z8, Z14, Z11
+	VPUNPCKHDQ      Z8, Z14, Z8
+	VPADDD          Z8, Z11, Z11
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKHQDQ     Z8, Z11, Z9
+	VPUNPCKLQDQ     Z8, Z11, Z11
+	VPADDD          Z9, Z11, Z11
+	VPBROADCASTD    36(R11), Z8
+	VPADDD          Z8, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMOVDQU32       Z11, (DX)
+	VBROADCASTSS    32(R11), Z8
+	VMULPS          512(DX), Z8, Z8
+	VFMADD231PS     (DX), Z8, Z7
 	ADDQ            $0x00000048, R11
 	ADDQ            $0x00000210, R10
 	ADDQ            $0x00000021, SI
@@ -23382,7 +23349,7 @@ block:
 	MOVQ            (BX), BX
 	SHLQ            $0x02, BX
 	ADDQ            dst_base+104(FP), BX
-	VMOVUPS         Z6, (BX)
+	VMOVUPS         Z7, (BX)
 	ADDQ            $0x40, dst_base+104(FP)
 	MOVQ            AX, BX
 	SHLQ            $0x04, BX
@@ -47352,21 +47319,19 @@ block:
 // func avx512DotQuadsIQ3_Sx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, GFNI, MMX+
 TEXT ·avx512DotQuadsIQ3_Sx1(SB), NOSPLIT, $0-176
-	MOVQ         tile_base+0(FP), AX
-	MOVQ         stride+48(FP), AX
-	LEAQ         (AX)(AX*2), CX
-	VPXORD       Z0, Z0, Z0
-	MOVL         $0x000000f0, DX
-	KMOVW        DX, K1
-	MOVL         $0x00000f00, DX
-	KMOVW        DX, K1
-	MOVL         $0x0000f000, DX
-	KMOVW        DX, K1
-	LEAQ         ·iq3sPlanes+0(SB), R9
-	VMOVDQU32    bits<>+0(SB), Z4
-	VMOVDQU32    levelsiq3sPlanes<>+0(SB), Z2
-	VMOVDQU32    scalesiq3sPlanes<>+0(SB), Z3
-	VPBROADCASTD word0f0f0f0f<>+0(SB), Z5
+	MOVQ      tile_base+0(FP), AX
+	MOVQ      stride+48(FP), AX
+	LEAQ      (AX)(AX*2), CX
+	VPXORD    Z0, Z0, Z0
+	MOVL      $0x000000f0, DX
+	KMOVW     DX, K1
+	MOVL      $0x00000f00, DX
+	KMOVW     DX, K1
+	MOVL      $0x0000f000, DX
+	KMOVW     DX, K1
+	LEAQ      ·iq3sPlanes+0(SB), R9
+	VMOVDQU32 bits<>+0(SB), Z3
+	VMOVDQU32 levelsiq3sPlanes<>+0(SB), Z2
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -47384,7 +47349,7 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VPXOR           Y6, Y6, Y6
+	VPXOR           Y4, Y4, Y4
 	MOVWQZX         (BX)(CX*1), R12
 	MOVWQZX         (BX)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -47395,7 +47360,7 @@ block:
 	MOVWQZX         (BX), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x00, R12, X6, X6
+	VPINSRQ         $0x00, R12, X4, X4
 	MOVWQZX         (SI)(CX*1), R12
 	MOVWQZX         (SI)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -47406,8 +47371,8 @@ block:
 	MOVWQZX         (SI), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x01, R12, X6, X6
-	VPXOR           Y7, Y7, Y7
+	VPINSRQ         $0x01, R12, X4, X4
+	VPXOR           Y5, Y5, Y5
 	MOVWQZX         (DI)(CX*1), R12
 	MOVWQZX         (DI)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -47418,7 +47383,7 @@ block:
 	MOVWQZX         (DI), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x00, R12, X7, X7
+	VPINSRQ         $0x00, R12, X5, X5
 	MOVWQZX         (R8)(CX*1), R12
 	MOVWQZX         (R8)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -47429,904 +47394,84 @@ block:
 	MOVWQZX         (R8), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x01, R12, X7, X7
-	VINSERTI128     $0x01, X7, Y6, Y6
-	VCVTPH2PS       Y6, Z6
+	VPINSRQ         $0x01, R12, X5, X5
+	VINSERTI128     $0x01, X5, Y4, Y4
+	VCVTPH2PS       Y4, Z4
 	PREFETCHT0      (R10)
-	VBROADCASTI32X4 66(BX), Z7
-	VINSERTI32X4    $0x01, 66(SI), Z7, Z7
-	VINSERTI32X4    $0x02, 66(DI), Z7, Z7
-	VINSERTI32X4    $0x03, 66(R8), Z7, Z7
+	VBROADCASTI32X4 66(BX), Z5
+	VINSERTI32X4    $0x01, 66(SI), Z5, Z5
+	VINSERTI32X4    $0x02, 66(DI), Z5, Z5
+	VINSERTI32X4    $0x03, 66(R8), Z5, Z5
 	PREFETCHT0      64(R10)
-	VBROADCASTI32X4 66(BX)(AX*1), Z8
-	VINSERTI32X4    $0x01, 66(SI)(AX*1), Z8, Z8
-	VINSERTI32X4    $0x02, 66(DI)(AX*1), Z8, Z8
-	VINSERTI32X4    $0x03, 66(R8)(AX*1), Z8, Z8
+	VBROADCASTI32X4 66(BX)(AX*1), Z6
+	VINSERTI32X4    $0x01, 66(SI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 66(DI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x03, 66(R8)(AX*1), Z6, Z6
+	VBROADCASTI32X4 66(BX)(AX*2), Z7
 	PREFETCHT0      128(R10)
-	VBROADCASTI32X4 66(BX)(AX*2), Z9
-	VINSERTI32X4    $0x01, 66(SI)(AX*2), Z9, Z9
-	VINSERTI32X4    $0x02, 66(DI)(AX*2), Z9, Z9
-	VINSERTI32X4    $0x03, 66(R8)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x01, 66(SI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 66(DI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x03, 66(R8)(AX*2), Z7, Z7
+	VBROADCASTI32X4 66(BX)(CX*1), Z8
+	VINSERTI32X4    $0x01, 66(SI)(CX*1), Z8, Z8
 	PREFETCHT0      192(R10)
-	VBROADCASTI32X4 66(BX)(CX*1), Z10
-	VINSERTI32X4    $0x01, 66(SI)(CX*1), Z10, Z10
-	VINSERTI32X4    $0x02, 66(DI)(CX*1), Z10, Z10
-	VINSERTI32X4    $0x03, 66(R8)(CX*1), Z10, Z10
-	VPUNPCKLDQ      Z8, Z7, Z11
+	VINSERTI32X4    $0x02, 66(DI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x03, 66(R8)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
 	VPUNPCKHDQ      Z8, Z7, Z7
-	VPUNPCKLDQ      Z10, Z9, Z8
-	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLQDQ     Z8, Z11, Z10
-	VPUNPCKHQDQ     Z8, Z11, Z8
-	VPUNPCKLQDQ     Z9, Z7, Z11
-	VPUNPCKHQDQ     Z9, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VBROADCASTI32X4 94(BX), Z5
+	VINSERTI32X4    $0x01, 94(SI), Z5, Z5
 	PREFETCHT0      256(R10)
-	VBROADCASTI32X4 82(BX), Z9
-	VINSERTI32X4    $0x01, 82(SI), Z9, Z9
-	VINSERTI32X4    $0x02, 82(DI), Z9, Z9
-	VINSERTI32X4    $0x03, 82(R8), Z9, Z9
+	VINSERTI32X4    $0x02, 94(DI), Z5, Z5
+	VINSERTI32X4    $0x03, 94(R8), Z5, Z5
+	VBROADCASTI32X4 94(BX)(AX*1), Z7
+	VINSERTI32X4    $0x01, 94(SI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 94(DI)(AX*1), Z7, Z7
 	PREFETCHT0      320(R10)
-	VBROADCASTI32X4 82(BX)(AX*1), Z12
-	VINSERTI32X4    $0x01, 82(SI)(AX*1), Z12, Z12
-	VINSERTI32X4    $0x02, 82(DI)(AX*1), Z12, Z12
-	VINSERTI32X4    $0x03, 82(R8)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 94(R8)(AX*1), Z7, Z7
+	VBROADCASTI32X4 94(BX)(AX*2), Z9
+	VINSERTI32X4    $0x01, 94(SI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 94(DI)(AX*2), Z9, Z9
 	PREFETCHT0      384(R10)
-	VBROADCASTI32X4 82(BX)(AX*2), Z13
-	VINSERTI32X4    $0x01, 82(SI)(AX*2), Z13, Z13
-	VINSERTI32X4    $0x02, 82(DI)(AX*2), Z13, Z13
-	VINSERTI32X4    $0x03, 82(R8)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 94(R8)(AX*2), Z9, Z9
+	VBROADCASTI32X4 94(BX)(CX*1), Z10
+	VINSERTI32X4    $0x01, 94(SI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 94(DI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 94(R8)(CX*1), Z10, Z10
+	VPUNPCKLDQ      Z7, Z5, Z11
+	VPUNPCKHDQ      Z7, Z5, Z5
+	VPUNPCKLDQ      Z10, Z9, Z7
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLQDQ     Z7, Z11, Z10
+	VPUNPCKHQDQ     Z7, Z11, Z7
+	VPUNPCKLQDQ     Z9, Z5, Z7
+	VPUNPCKHQDQ     Z9, Z5, Z5
 	PREFETCHT0      448(R10)
-	VBROADCASTI32X4 82(BX)(CX*1), Z14
-	VINSERTI32X4    $0x01, 82(SI)(CX*1), Z14, Z14
-	VINSERTI32X4    $0x02, 82(DI)(CX*1), Z14, Z14
-	VINSERTI32X4    $0x03, 82(R8)(CX*1), Z14, Z14
-	VPUNPCKLDQ      Z12, Z9, Z15
-	VPUNPCKHDQ      Z12, Z9, Z9
-	VPUNPCKLDQ      Z14, Z13, Z12
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLQDQ     Z12, Z15, Z14
-	VPUNPCKHQDQ     Z12, Z15, Z12
-	VPUNPCKLQDQ     Z13, Z9, Z15
-	VPUNPCKHQDQ     Z13, Z9, Z9
+	VBROADCASTI32X4 2(BX), Z7
+	VINSERTI32X4    $0x01, 2(SI), Z7, Z7
+	VINSERTI32X4    $0x02, 2(DI), Z7, Z7
+	VINSERTI32X4    $0x03, 2(R8), Z7, Z7
+	VBROADCASTI32X4 2(BX)(AX*1), Z9
 	PREFETCHT0      512(R10)
-	VBROADCASTI32X4 94(BX), Z13
-	VINSERTI32X4    $0x01, 94(SI), Z13, Z13
-	VINSERTI32X4    $0x02, 94(DI), Z13, Z13
-	VINSERTI32X4    $0x03, 94(R8), Z13, Z13
+	VINSERTI32X4    $0x01, 2(SI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 2(DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 2(R8)(AX*1), Z9, Z9
+	VBROADCASTI32X4 2(BX)(AX*2), Z10
 	PREFETCHT0      576(R10)
-	VBROADCASTI32X4 94(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 94(SI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 94(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 94(R8)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x01, 2(SI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, 2(DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, 2(R8)(AX*2), Z10, Z10
+	VBROADCASTI32X4 2(BX)(CX*1), Z11
+	VINSERTI32X4    $0x01, 2(SI)(CX*1), Z11, Z11
 	PREFETCHT0      640(R10)
-	VBROADCASTI32X4 94(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 94(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 94(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 94(R8)(AX*2), Z17, Z17
-	PREFETCHT0      704(R10)
-	VBROADCASTI32X4 94(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 94(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 94(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 94(R8)(CX*1), Z18, Z18
-	VPUNPCKLDQ      Z16, Z13, Z19
-	VPUNPCKHDQ      Z16, Z13, Z13
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z13, Z18
-	VPUNPCKHQDQ     Z17, Z13, Z13
-	PREFETCHT0      768(R10)
-	VBROADCASTI32X4 2(BX), Z17
-	VINSERTI32X4    $0x01, 2(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 2(DI), Z17, Z17
-	VINSERTI32X4    $0x03, 2(R8), Z17, Z17
-	VBROADCASTI32X4 2(BX)(AX*1), Z19
-	PREFETCHT0      832(R10)
-	VINSERTI32X4    $0x01, 2(SI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 2(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 2(R8)(AX*1), Z19, Z19
-	VBROADCASTI32X4 2(BX)(AX*2), Z20
-	PREFETCHT0      896(R10)
-	VINSERTI32X4    $0x01, 2(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 2(DI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x03, 2(R8)(AX*2), Z20, Z20
-	VBROADCASTI32X4 2(BX)(CX*1), Z21
-	PREFETCHT0      960(R10)
-	VINSERTI32X4    $0x01, 2(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 2(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 2(R8)(CX*1), Z21, Z21
-	VPUNPCKLDQ      Z19, Z17, Z22
-	VPUNPCKHDQ      Z19, Z17, Z17
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z17, Z22
-	VPUNPCKHQDQ     Z20, Z17, Z17
-	VMOVDQU32       alternate0<>+0(SB), Z20
-	VMOVDQA64       Z21, Z23
-	VPERMT2B        Z19, Z20, Z23
-	VMOVDQU32       alternate1<>+0(SB), Z20
-	VMOVDQA64       Z21, Z21
-	VPERMT2B        Z19, Z20, Z21
-	VPSHUFB         byte0OfRow<>+0(SB), Z10, Z19
-	VPTESTMB        pairs0<>+0(SB), Z19, K1
-	VPTESTMB        pairs1<>+0(SB), Z19, K2
-	VPMOVB2M        Z23, K3
-	VPMOVB2M        Z21, K4
-	VMOVDQU32       (R9), Z19
-	VMOVDQU32       64(R9), Z20
-	VMOVDQA64       Z19, Z24
-	VPERMT2B        Z20, Z23, Z24
-	VPERMT2B        Z20, Z21, Z19
-	VMOVDQU32       128(R9), Z20
-	VMOVDQU32       192(R9), Z25
-	VMOVDQA64       Z20, Z26
-	VPERMT2B        Z25, Z23, Z26
-	VPERMT2B        Z25, Z21, Z20
-	VMOVDQU8        Z26, K3, Z24
-	VMOVDQU8        Z20, K4, Z19
-	VMOVDQU32       256(R9), Z20
-	VMOVDQU32       320(R9), Z25
-	VMOVDQA64       Z20, Z26
-	VPERMT2B        Z25, Z23, Z26
-	VPERMT2B        Z25, Z21, Z20
-	VMOVDQU32       384(R9), Z25
-	VMOVDQU32       448(R9), Z27
-	VMOVDQA64       Z25, Z28
-	VPERMT2B        Z27, Z23, Z28
-	VPERMT2B        Z27, Z21, Z25
-	VMOVDQU8        Z28, K3, Z26
-	VMOVDQU8        Z25, K4, Z20
-	VMOVDQU8        Z26, K1, Z24
-	VMOVDQU8        Z20, K2, Z19
-	VMOVDQU32       512(R9), Z20
-	VMOVDQU32       576(R9), Z25
-	VMOVDQA64       Z20, Z26
-	VPERMT2B        Z25, Z23, Z26
-	VPERMT2B        Z25, Z21, Z20
-	VMOVDQU32       640(R9), Z25
-	VMOVDQU32       704(R9), Z27
-	VMOVDQA64       Z25, Z28
-	VPERMT2B        Z27, Z23, Z28
-	VPERMT2B        Z27, Z21, Z25
-	VMOVDQU8        Z28, K3, Z26
-	VMOVDQU8        Z25, K4, Z20
-	VMOVDQU32       768(R9), Z25
-	VMOVDQU32       832(R9), Z27
-	VMOVDQA64       Z25, Z28
-	VPERMT2B        Z27, Z23, Z28
-	VPERMT2B        Z27, Z21, Z25
-	VMOVDQU32       896(R9), Z27
-	VMOVDQU32       960(R9), Z29
-	VMOVDQA64       Z27, Z30
-	VPERMT2B        Z29, Z23, Z30
-	VPERMT2B        Z29, Z21, Z27
-	VMOVDQU8        Z30, K3, Z28
-	VMOVDQU8        Z27, K4, Z25
-	VMOVDQU8        Z28, K1, Z26
-	VMOVDQU8        Z25, K2, Z20
-	VPSRLW          $0x04, Z24, Z21
-	VPSLLW          $0x04, Z19, Z23
-	VPTERNLOGD      $0xe2, Z23, Z5, Z24
-	VPTERNLOGD      $0xe2, Z19, Z5, Z21
-	VPTERNLOGD      $0xe2, Z20, Z5, Z26
-	VPSHUFB         points<>+0(SB), Z11, Z11
-	VPUNPCKLBW      Z26, Z11, Z19
-	VPUNPCKHBW      Z26, Z11, Z11
-	VPUNPCKLBW      Z24, Z21, Z20
-	VPUNPCKHBW      Z24, Z21, Z21
-	VMOVDQA32       Z0, Z23
-	VMOVDQA32       Z0, Z24
-	VPBROADCASTQ    (R11), Z25
-	VPBROADCASTQ    8(R11), Z26
-	VPUNPCKLWD      Z20, Z19, Z27
-	VGF2P8AFFINEQB  $0x00, Z27, Z4, Z27
-	VPSRLW          $0x04, Z27, Z28
-	VPERMB          Z2, Z28, Z28
-	VPDPBUSD        Z25, Z28, Z23
-	VPERMB          Z2, Z27, Z27
-	VPDPBUSD        Z26, Z27, Z23
-	VPUNPCKLWD      Z21, Z11, Z27
-	VGF2P8AFFINEQB  $0x00, Z27, Z4, Z27
-	VPSRLW          $0x04, Z27, Z28
-	VPERMB          Z2, Z28, Z28
-	VPDPBUSD        Z25, Z28, Z24
-	VPERMB          Z2, Z27, Z27
-	VPDPBUSD        Z26, Z27, Z24
-	VPBROADCASTQ    16(R11), Z25
-	VPBROADCASTQ    24(R11), Z26
-	VPUNPCKHWD      Z20, Z19, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z25, Z20, Z23
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z26, Z19, Z23
-	VPUNPCKHWD      Z21, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z19
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z25, Z19, Z24
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z26, Z11, Z24
-	VSHUFPS         $0xdd, Z24, Z23, Z11
-	VSHUFPS         $0x88, Z24, Z23, Z23
-	VPADDD          Z11, Z23, Z23
-	VPERMPS         Z3, Z13, Z11
-	VMULPS          Z6, Z11, Z11
-	VPADDD.BCST     36(R11), Z23, Z23
-	VCVTDQ2PS       Z23, Z23
-	VBROADCASTSS    32(R11), Z19
-	VMULPS          Z11, Z19, Z19
-	VFMADD231PS     Z19, Z23, Z1
-	VMOVDQU32       alternate0<>+0(SB), Z11
-	VMOVDQA64       Z22, Z19
-	VPERMT2B        Z17, Z11, Z19
-	VMOVDQU32       alternate1<>+0(SB), Z11
-	VMOVDQA64       Z22, Z20
-	VPERMT2B        Z17, Z11, Z20
-	VPSHUFB         byte1OfRow<>+0(SB), Z10, Z11
-	VPTESTMB        pairs0<>+0(SB), Z11, K1
-	VPTESTMB        pairs1<>+0(SB), Z11, K2
-	VPMOVB2M        Z19, K3
-	VPMOVB2M        Z20, K4
-	VMOVDQU32       (R9), Z11
-	VMOVDQU32       64(R9), Z17
-	VMOVDQA64       Z11, Z21
-	VPERMT2B        Z17, Z19, Z21
-	VPERMT2B        Z17, Z20, Z11
-	VMOVDQU32       128(R9), Z17
-	VMOVDQU32       192(R9), Z22
-	VMOVDQA64       Z17, Z23
-	VPERMT2B        Z22, Z19, Z23
-	VPERMT2B        Z22, Z20, Z17
-	VMOVDQU8        Z23, K3, Z21
-	VMOVDQU8        Z17, K4, Z11
-	VMOVDQU32       256(R9), Z17
-	VMOVDQU32       320(R9), Z22
-	VMOVDQA64       Z17, Z23
-	VPERMT2B        Z22, Z19, Z23
-	VPERMT2B        Z22, Z20, Z17
-	VMOVDQU32       384(R9), Z22
-	VMOVDQU32       448(R9), Z24
-	VMOVDQA64       Z22, Z25
-	VPERMT2B        Z24, Z19, Z25
-	VPERMT2B        Z24, Z20, Z22
-	VMOVDQU8        Z25, K3, Z23
-	VMOVDQU8        Z22, K4, Z17
-	VMOVDQU8        Z23, K1, Z21
-	VMOVDQU8        Z17, K2, Z11
-	VMOVDQU32       512(R9), Z17
-	VMOVDQU32       576(R9), Z22
-	VMOVDQA64       Z17, Z23
-	VPERMT2B        Z22, Z19, Z23
-	VPERMT2B        Z22, Z20, Z17
-	VMOVDQU32       640(R9), Z22
-	VMOVDQU32       704(R9), Z24
-	VMOVDQA64       Z22, Z25
-	VPERMT2B        Z24, Z19, Z25
-	VPERMT2B        Z24, Z20, Z22
-	VMOVDQU8        Z25, K3, Z23
-	VMOVDQU8        Z22, K4, Z17
-	VMOVDQU32       768(R9), Z22
-	VMOVDQU32       832(R9), Z24
-	VMOVDQA64       Z22, Z25
-	VPERMT2B        Z24, Z19, Z25
-	VPERMT2B        Z24, Z20, Z22
-	VMOVDQU32       896(R9), Z24
-	VMOVDQU32       960(R9), Z26
-	VMOVDQA64       Z24, Z27
-	VPERMT2B        Z26, Z19, Z27
-	VPERMT2B        Z26, Z20, Z24
-	VMOVDQU8        Z27, K3, Z25
-	VMOVDQU8        Z24, K4, Z22
-	VMOVDQU8        Z25, K1, Z23
-	VMOVDQU8        Z22, K2, Z17
-	VPSRLW          $0x04, Z21, Z19
-	VPSLLW          $0x04, Z11, Z20
-	VPTERNLOGD      $0xe2, Z20, Z5, Z21
-	VPTERNLOGD      $0xe2, Z11, Z5, Z19
-	VPTERNLOGD      $0xe2, Z17, Z5, Z23
-	VPSHUFB         points<>+0(SB), Z7, Z7
-	VPUNPCKLBW      Z23, Z7, Z11
-	VPUNPCKHBW      Z23, Z7, Z7
-	VPUNPCKLBW      Z21, Z19, Z17
-	VPUNPCKHBW      Z21, Z19, Z19
-	VMOVDQA32       Z0, Z20
-	VMOVDQA32       Z0, Z21
-	VPBROADCASTQ    40(R11), Z22
-	VPBROADCASTQ    48(R11), Z23
-	VPUNPCKLWD      Z17, Z11, Z24
-	VGF2P8AFFINEQB  $0x00, Z24, Z4, Z24
-	VPSRLW          $0x04, Z24, Z25
-	VPERMB          Z2, Z25, Z25
-	VPDPBUSD        Z22, Z25, Z20
-	VPERMB          Z2, Z24, Z24
-	VPDPBUSD        Z23, Z24, Z20
-	VPUNPCKLWD      Z19, Z7, Z24
-	VGF2P8AFFINEQB  $0x00, Z24, Z4, Z24
-	VPSRLW          $0x04, Z24, Z25
-	VPERMB          Z2, Z25, Z25
-	VPDPBUSD        Z22, Z25, Z21
-	VPERMB          Z2, Z24, Z24
-	VPDPBUSD        Z23, Z24, Z21
-	VPBROADCASTQ    56(R11), Z22
-	VPBROADCASTQ    64(R11), Z23
-	VPUNPCKHWD      Z17, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z22, Z17, Z20
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z23, Z11, Z20
-	VPUNPCKHWD      Z19, Z7, Z7
-	VGF2P8AFFINEQB  $0x00, Z7, Z4, Z7
-	VPSRLW          $0x04, Z7, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z22, Z11, Z21
-	VPERMB          Z2, Z7, Z7
-	VPDPBUSD        Z23, Z7, Z21
-	VSHUFPS         $0xdd, Z21, Z20, Z7
-	VSHUFPS         $0x88, Z21, Z20, Z20
-	VPADDD          Z7, Z20, Z20
-	VPSRLD          $0x04, Z13, Z7
-	VPERMPS         Z3, Z7, Z7
-	VMULPS          Z6, Z7, Z7
-	VPADDD.BCST     76(R11), Z20, Z20
-	VCVTDQ2PS       Z20, Z20
-	VBROADCASTSS    72(R11), Z11
-	VMULPS          Z7, Z11, Z11
-	VFMADD231PS     Z11, Z20, Z1
-	VBROADCASTI32X4 18(BX), Z7
-	PREFETCHT0      1024(R10)
-	VINSERTI32X4    $0x01, 18(SI), Z7, Z7
-	VINSERTI32X4    $0x02, 18(DI), Z7, Z7
-	VINSERTI32X4    $0x03, 18(R8), Z7, Z7
-	VBROADCASTI32X4 18(BX)(AX*1), Z11
-	PREFETCHT0      1088(R10)
-	VINSERTI32X4    $0x01, 18(SI)(AX*1), Z11, Z11
-	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z11, Z11
-	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z11, Z11
-	VBROADCASTI32X4 18(BX)(AX*2), Z17
-	PREFETCHT0      1152(R10)
-	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z17, Z17
-	VBROADCASTI32X4 18(BX)(CX*1), Z19
-	PREFETCHT0      1216(R10)
-	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z19, Z19
-	VPUNPCKLDQ      Z11, Z7, Z20
-	VPUNPCKHDQ      Z11, Z7, Z7
-	VPUNPCKLDQ      Z19, Z17, Z11
-	VPUNPCKHDQ      Z19, Z17, Z17
-	VPUNPCKLQDQ     Z11, Z20, Z19
-	VPUNPCKHQDQ     Z11, Z20, Z11
-	VPUNPCKLQDQ     Z17, Z7, Z20
-	VPUNPCKHQDQ     Z17, Z7, Z7
-	VMOVDQU32       alternate0<>+0(SB), Z17
-	VMOVDQA64       Z19, Z21
-	VPERMT2B        Z11, Z17, Z21
-	VMOVDQU32       alternate1<>+0(SB), Z17
-	VMOVDQA64       Z19, Z19
-	VPERMT2B        Z11, Z17, Z19
-	VPSHUFB         byte2OfRow<>+0(SB), Z10, Z11
-	VPTESTMB        pairs0<>+0(SB), Z11, K1
-	VPTESTMB        pairs1<>+0(SB), Z11, K2
-	VPMOVB2M        Z21, K3
-	VPMOVB2M        Z19, K4
-	VMOVDQU32       (R9), Z11
-	VMOVDQU32       64(R9), Z17
-	VMOVDQA64       Z11, Z22
-	VPERMT2B        Z17, Z21, Z22
-	VPERMT2B        Z17, Z19, Z11
-	VMOVDQU32       128(R9), Z17
-	VMOVDQU32       192(R9), Z23
-	VMOVDQA64       Z17, Z24
-	VPERMT2B        Z23, Z21, Z24
-	VPERMT2B        Z23, Z19, Z17
-	VMOVDQU8        Z24, K3, Z22
-	VMOVDQU8        Z17, K4, Z11
-	VMOVDQU32       256(R9), Z17
-	VMOVDQU32       320(R9), Z23
-	VMOVDQA64       Z17, Z24
-	VPERMT2B        Z23, Z21, Z24
-	VPERMT2B        Z23, Z19, Z17
-	VMOVDQU32       384(R9), Z23
-	VMOVDQU32       448(R9), Z25
-	VMOVDQA64       Z23, Z26
-	VPERMT2B        Z25, Z21, Z26
-	VPERMT2B        Z25, Z19, Z23
-	VMOVDQU8        Z26, K3, Z24
-	VMOVDQU8        Z23, K4, Z17
-	VMOVDQU8        Z24, K1, Z22
-	VMOVDQU8        Z17, K2, Z11
-	VMOVDQU32       512(R9), Z17
-	VMOVDQU32       576(R9), Z23
-	VMOVDQA64       Z17, Z24
-	VPERMT2B        Z23, Z21, Z24
-	VPERMT2B        Z23, Z19, Z17
-	VMOVDQU32       640(R9), Z23
-	VMOVDQU32       704(R9), Z25
-	VMOVDQA64       Z23, Z26
-	VPERMT2B        Z25, Z21, Z26
-	VPERMT2B        Z25, Z19, Z23
-	VMOVDQU8        Z26, K3, Z24
-	VMOVDQU8        Z23, K4, Z17
-	VMOVDQU32       768(R9), Z23
-	VMOVDQU32       832(R9), Z25
-	VMOVDQA64       Z23, Z26
-	VPERMT2B        Z25, Z21, Z26
-	VPERMT2B        Z25, Z19, Z23
-	VMOVDQU32       896(R9), Z25
-	VMOVDQU32       960(R9), Z27
-	VMOVDQA64       Z25, Z28
-	VPERMT2B        Z27, Z21, Z28
-	VPERMT2B        Z27, Z19, Z25
-	VMOVDQU8        Z28, K3, Z26
-	VMOVDQU8        Z25, K4, Z23
-	VMOVDQU8        Z26, K1, Z24
-	VMOVDQU8        Z23, K2, Z17
-	VPSRLW          $0x04, Z22, Z19
-	VPSLLW          $0x04, Z11, Z21
-	VPTERNLOGD      $0xe2, Z21, Z5, Z22
-	VPTERNLOGD      $0xe2, Z11, Z5, Z19
-	VPTERNLOGD      $0xe2, Z17, Z5, Z24
-	VPSHUFB         points<>+0(SB), Z14, Z11
-	VPUNPCKLBW      Z24, Z11, Z14
-	VPUNPCKHBW      Z24, Z11, Z11
-	VPUNPCKLBW      Z22, Z19, Z17
-	VPUNPCKHBW      Z22, Z19, Z19
-	VMOVDQA32       Z0, Z21
-	VMOVDQA32       Z0, Z22
-	VPBROADCASTQ    80(R11), Z23
-	VPBROADCASTQ    88(R11), Z24
-	VPUNPCKLWD      Z17, Z14, Z25
-	VGF2P8AFFINEQB  $0x00, Z25, Z4, Z25
-	VPSRLW          $0x04, Z25, Z26
-	VPERMB          Z2, Z26, Z26
-	VPDPBUSD        Z23, Z26, Z21
-	VPERMB          Z2, Z25, Z25
-	VPDPBUSD        Z24, Z25, Z21
-	VPUNPCKLWD      Z19, Z11, Z25
-	VGF2P8AFFINEQB  $0x00, Z25, Z4, Z25
-	VPSRLW          $0x04, Z25, Z26
-	VPERMB          Z2, Z26, Z26
-	VPDPBUSD        Z23, Z26, Z22
-	VPERMB          Z2, Z25, Z25
-	VPDPBUSD        Z24, Z25, Z22
-	VPBROADCASTQ    96(R11), Z23
-	VPBROADCASTQ    104(R11), Z24
-	VPUNPCKHWD      Z17, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
-	VPSRLW          $0x04, Z14, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z23, Z17, Z21
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD        Z24, Z14, Z21
-	VPUNPCKHWD      Z19, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD        Z23, Z14, Z22
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z24, Z11, Z22
-	VSHUFPS         $0xdd, Z22, Z21, Z11
-	VSHUFPS         $0x88, Z22, Z21, Z21
-	VPADDD          Z11, Z21, Z21
-	VPSRLD          $0x08, Z13, Z11
-	VPERMPS         Z3, Z11, Z11
-	VMULPS          Z6, Z11, Z11
-	VPADDD.BCST     116(R11), Z21, Z21
-	VCVTDQ2PS       Z21, Z21
-	VBROADCASTSS    112(R11), Z14
-	VMULPS          Z11, Z14, Z14
-	VFMADD231PS     Z14, Z21, Z1
-	VMOVDQU32       alternate0<>+0(SB), Z11
-	VMOVDQA64       Z20, Z14
-	VPERMT2B        Z7, Z11, Z14
-	VMOVDQU32       alternate1<>+0(SB), Z11
-	VMOVDQA64       Z20, Z17
-	VPERMT2B        Z7, Z11, Z17
-	VPSHUFB         byte3OfRow<>+0(SB), Z10, Z7
-	VPTESTMB        pairs0<>+0(SB), Z7, K1
-	VPTESTMB        pairs1<>+0(SB), Z7, K2
-	VPMOVB2M        Z14, K3
-	VPMOVB2M        Z17, K4
-	VMOVDQU32       (R9), Z7
-	VMOVDQU32       64(R9), Z10
-	VMOVDQA64       Z7, Z11
-	VPERMT2B        Z10, Z14, Z11
-	VPERMT2B        Z10, Z17, Z7
-	VMOVDQU32       128(R9), Z10
-	VMOVDQU32       192(R9), Z19
-	VMOVDQA64       Z10, Z20
-	VPERMT2B        Z19, Z14, Z20
-	VPERMT2B        Z19, Z17, Z10
-	VMOVDQU8        Z20, K3, Z11
-	VMOVDQU8        Z10, K4, Z7
-	VMOVDQU32       256(R9), Z10
-	VMOVDQU32       320(R9), Z19
-	VMOVDQA64       Z10, Z20
-	VPERMT2B        Z19, Z14, Z20
-	VPERMT2B        Z19, Z17, Z10
-	VMOVDQU32       384(R9), Z19
-	VMOVDQU32       448(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z14, Z22
-	VPERMT2B        Z21, Z17, Z19
-	VMOVDQU8        Z22, K3, Z20
-	VMOVDQU8        Z19, K4, Z10
-	VMOVDQU8        Z20, K1, Z11
-	VMOVDQU8        Z10, K2, Z7
-	VMOVDQU32       512(R9), Z10
-	VMOVDQU32       576(R9), Z19
-	VMOVDQA64       Z10, Z20
-	VPERMT2B        Z19, Z14, Z20
-	VPERMT2B        Z19, Z17, Z10
-	VMOVDQU32       640(R9), Z19
-	VMOVDQU32       704(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z14, Z22
-	VPERMT2B        Z21, Z17, Z19
-	VMOVDQU8        Z22, K3, Z20
-	VMOVDQU8        Z19, K4, Z10
-	VMOVDQU32       768(R9), Z19
-	VMOVDQU32       832(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z14, Z22
-	VPERMT2B        Z21, Z17, Z19
-	VMOVDQU32       896(R9), Z21
-	VMOVDQU32       960(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z14, Z24
-	VPERMT2B        Z23, Z17, Z21
-	VMOVDQU8        Z24, K3, Z22
-	VMOVDQU8        Z21, K4, Z19
-	VMOVDQU8        Z22, K1, Z20
-	VMOVDQU8        Z19, K2, Z10
-	VPSRLW          $0x04, Z11, Z14
-	VPSLLW          $0x04, Z7, Z17
-	VPTERNLOGD      $0xe2, Z17, Z5, Z11
-	VPTERNLOGD      $0xe2, Z7, Z5, Z14
-	VPTERNLOGD      $0xe2, Z10, Z5, Z20
-	VPSHUFB         points<>+0(SB), Z12, Z7
-	VPUNPCKLBW      Z20, Z7, Z10
-	VPUNPCKHBW      Z20, Z7, Z7
-	VPUNPCKLBW      Z11, Z14, Z12
-	VPUNPCKHBW      Z11, Z14, Z11
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z17
-	VPBROADCASTQ    120(R11), Z19
-	VPBROADCASTQ    128(R11), Z20
-	VPUNPCKLWD      Z12, Z10, Z21
-	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
-	VPSRLW          $0x04, Z21, Z22
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z19, Z22, Z14
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z20, Z21, Z14
-	VPUNPCKLWD      Z11, Z7, Z21
-	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
-	VPSRLW          $0x04, Z21, Z22
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z19, Z22, Z17
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z20, Z21, Z17
-	VPBROADCASTQ    136(R11), Z19
-	VPBROADCASTQ    144(R11), Z20
-	VPUNPCKHWD      Z12, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD        Z19, Z12, Z14
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z20, Z10, Z14
-	VPUNPCKHWD      Z11, Z7, Z7
-	VGF2P8AFFINEQB  $0x00, Z7, Z4, Z7
-	VPSRLW          $0x04, Z7, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z19, Z10, Z17
-	VPERMB          Z2, Z7, Z7
-	VPDPBUSD        Z20, Z7, Z17
-	VSHUFPS         $0xdd, Z17, Z14, Z7
-	VSHUFPS         $0x88, Z17, Z14, Z14
-	VPADDD          Z7, Z14, Z14
-	VPSRLD          $0x0c, Z13, Z7
-	VPERMPS         Z3, Z7, Z7
-	VMULPS          Z6, Z7, Z7
-	VPADDD.BCST     156(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    152(R11), Z10
-	VMULPS          Z7, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z1
-	VBROADCASTI32X4 34(BX), Z7
-	PREFETCHT0      1280(R10)
-	VINSERTI32X4    $0x01, 34(SI), Z7, Z7
-	VINSERTI32X4    $0x02, 34(DI), Z7, Z7
-	VINSERTI32X4    $0x03, 34(R8), Z7, Z7
-	VBROADCASTI32X4 34(BX)(AX*1), Z10
-	PREFETCHT0      1344(R10)
-	VINSERTI32X4    $0x01, 34(SI)(AX*1), Z10, Z10
-	VINSERTI32X4    $0x02, 34(DI)(AX*1), Z10, Z10
-	VINSERTI32X4    $0x03, 34(R8)(AX*1), Z10, Z10
-	VBROADCASTI32X4 34(BX)(AX*2), Z11
-	PREFETCHT0      1408(R10)
-	VINSERTI32X4    $0x01, 34(SI)(AX*2), Z11, Z11
-	VINSERTI32X4    $0x02, 34(DI)(AX*2), Z11, Z11
-	VINSERTI32X4    $0x03, 34(R8)(AX*2), Z11, Z11
-	VBROADCASTI32X4 34(BX)(CX*1), Z12
-	PREFETCHT0      1472(R10)
-	VINSERTI32X4    $0x01, 34(SI)(CX*1), Z12, Z12
-	VINSERTI32X4    $0x02, 34(DI)(CX*1), Z12, Z12
-	VINSERTI32X4    $0x03, 34(R8)(CX*1), Z12, Z12
-	VPUNPCKLDQ      Z10, Z7, Z14
-	VPUNPCKHDQ      Z10, Z7, Z7
-	VPUNPCKLDQ      Z12, Z11, Z10
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPUNPCKLQDQ     Z10, Z14, Z12
-	VPUNPCKHQDQ     Z10, Z14, Z10
-	VPUNPCKLQDQ     Z11, Z7, Z14
-	VPUNPCKHQDQ     Z11, Z7, Z7
-	VMOVDQU32       alternate0<>+0(SB), Z11
-	VMOVDQA64       Z12, Z17
-	VPERMT2B        Z10, Z11, Z17
-	VMOVDQU32       alternate1<>+0(SB), Z11
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z10, Z11, Z12
-	VPSHUFB         byte0OfRow<>+0(SB), Z8, Z10
-	VPTESTMB        pairs0<>+0(SB), Z10, K1
-	VPTESTMB        pairs1<>+0(SB), Z10, K2
-	VPMOVB2M        Z17, K3
-	VPMOVB2M        Z12, K4
-	VMOVDQU32       (R9), Z10
-	VMOVDQU32       64(R9), Z11
-	VMOVDQA64       Z10, Z19
-	VPERMT2B        Z11, Z17, Z19
-	VPERMT2B        Z11, Z12, Z10
-	VMOVDQU32       128(R9), Z11
-	VMOVDQU32       192(R9), Z20
-	VMOVDQA64       Z11, Z21
-	VPERMT2B        Z20, Z17, Z21
-	VPERMT2B        Z20, Z12, Z11
-	VMOVDQU8        Z21, K3, Z19
-	VMOVDQU8        Z11, K4, Z10
-	VMOVDQU32       256(R9), Z11
-	VMOVDQU32       320(R9), Z20
-	VMOVDQA64       Z11, Z21
-	VPERMT2B        Z20, Z17, Z21
-	VPERMT2B        Z20, Z12, Z11
-	VMOVDQU32       384(R9), Z20
-	VMOVDQU32       448(R9), Z22
-	VMOVDQA64       Z20, Z23
-	VPERMT2B        Z22, Z17, Z23
-	VPERMT2B        Z22, Z12, Z20
-	VMOVDQU8        Z23, K3, Z21
-	VMOVDQU8        Z20, K4, Z11
-	VMOVDQU8        Z21, K1, Z19
-	VMOVDQU8        Z11, K2, Z10
-	VMOVDQU32       512(R9), Z11
-	VMOVDQU32       576(R9), Z20
-	VMOVDQA64       Z11, Z21
-	VPERMT2B        Z20, Z17, Z21
-	VPERMT2B        Z20, Z12, Z11
-	VMOVDQU32       640(R9), Z20
-	VMOVDQU32       704(R9), Z22
-	VMOVDQA64       Z20, Z23
-	VPERMT2B        Z22, Z17, Z23
-	VPERMT2B        Z22, Z12, Z20
-	VMOVDQU8        Z23, K3, Z21
-	VMOVDQU8        Z20, K4, Z11
-	VMOVDQU32       768(R9), Z20
-	VMOVDQU32       832(R9), Z22
-	VMOVDQA64       Z20, Z23
-	VPERMT2B        Z22, Z17, Z23
-	VPERMT2B        Z22, Z12, Z20
-	VMOVDQU32       896(R9), Z22
-	VMOVDQU32       960(R9), Z24
-	VMOVDQA64       Z22, Z25
-	VPERMT2B        Z24, Z17, Z25
-	VPERMT2B        Z24, Z12, Z22
-	VMOVDQU8        Z25, K3, Z23
-	VMOVDQU8        Z22, K4, Z20
-	VMOVDQU8        Z23, K1, Z21
-	VMOVDQU8        Z20, K2, Z11
-	VPSRLW          $0x04, Z19, Z12
-	VPSLLW          $0x04, Z10, Z17
-	VPTERNLOGD      $0xe2, Z17, Z5, Z19
-	VPTERNLOGD      $0xe2, Z10, Z5, Z12
-	VPTERNLOGD      $0xe2, Z11, Z5, Z21
-	VPSHUFB         points<>+0(SB), Z15, Z10
-	VPUNPCKLBW      Z21, Z10, Z11
-	VPUNPCKHBW      Z21, Z10, Z10
-	VPUNPCKLBW      Z19, Z12, Z15
-	VPUNPCKHBW      Z19, Z12, Z12
-	VMOVDQA32       Z0, Z17
-	VMOVDQA32       Z0, Z19
-	VPBROADCASTQ    160(R11), Z20
-	VPBROADCASTQ    168(R11), Z21
-	VPUNPCKLWD      Z15, Z11, Z22
-	VGF2P8AFFINEQB  $0x00, Z22, Z4, Z22
-	VPSRLW          $0x04, Z22, Z23
-	VPERMB          Z2, Z23, Z23
-	VPDPBUSD        Z20, Z23, Z17
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z21, Z22, Z17
-	VPUNPCKLWD      Z12, Z10, Z22
-	VGF2P8AFFINEQB  $0x00, Z22, Z4, Z22
-	VPSRLW          $0x04, Z22, Z23
-	VPERMB          Z2, Z23, Z23
-	VPDPBUSD        Z20, Z23, Z19
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z21, Z22, Z19
-	VPBROADCASTQ    176(R11), Z20
-	VPBROADCASTQ    184(R11), Z21
-	VPUNPCKHWD      Z15, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z20, Z15, Z17
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z21, Z11, Z17
-	VPUNPCKHWD      Z12, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z20, Z11, Z19
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z21, Z10, Z19
-	VSHUFPS         $0xdd, Z19, Z17, Z10
-	VSHUFPS         $0x88, Z19, Z17, Z17
-	VPADDD          Z10, Z17, Z17
-	VPSRLD          $0x10, Z13, Z10
-	VPERMPS         Z3, Z10, Z10
-	VMULPS          Z6, Z10, Z10
-	VPADDD.BCST     196(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    192(R11), Z11
-	VMULPS          Z10, Z11, Z11
-	VFMADD231PS     Z11, Z17, Z1
-	VMOVDQU32       alternate0<>+0(SB), Z10
-	VMOVDQA64       Z14, Z11
-	VPERMT2B        Z7, Z10, Z11
-	VMOVDQU32       alternate1<>+0(SB), Z10
-	VMOVDQA64       Z14, Z12
-	VPERMT2B        Z7, Z10, Z12
-	VPSHUFB         byte1OfRow<>+0(SB), Z8, Z7
-	VPTESTMB        pairs0<>+0(SB), Z7, K1
-	VPTESTMB        pairs1<>+0(SB), Z7, K2
-	VPMOVB2M        Z11, K3
-	VPMOVB2M        Z12, K4
-	VMOVDQU32       (R9), Z7
-	VMOVDQU32       64(R9), Z10
-	VMOVDQA64       Z7, Z14
-	VPERMT2B        Z10, Z11, Z14
-	VPERMT2B        Z10, Z12, Z7
-	VMOVDQU32       128(R9), Z10
-	VMOVDQU32       192(R9), Z15
-	VMOVDQA64       Z10, Z17
-	VPERMT2B        Z15, Z11, Z17
-	VPERMT2B        Z15, Z12, Z10
-	VMOVDQU8        Z17, K3, Z14
-	VMOVDQU8        Z10, K4, Z7
-	VMOVDQU32       256(R9), Z10
-	VMOVDQU32       320(R9), Z15
-	VMOVDQA64       Z10, Z17
-	VPERMT2B        Z15, Z11, Z17
-	VPERMT2B        Z15, Z12, Z10
-	VMOVDQU32       384(R9), Z15
-	VMOVDQU32       448(R9), Z19
-	VMOVDQA64       Z15, Z20
-	VPERMT2B        Z19, Z11, Z20
-	VPERMT2B        Z19, Z12, Z15
-	VMOVDQU8        Z20, K3, Z17
-	VMOVDQU8        Z15, K4, Z10
-	VMOVDQU8        Z17, K1, Z14
-	VMOVDQU8        Z10, K2, Z7
-	VMOVDQU32       512(R9), Z10
-	VMOVDQU32       576(R9), Z15
-	VMOVDQA64       Z10, Z17
-	VPERMT2B        Z15, Z11, Z17
-	VPERMT2B        Z15, Z12, Z10
-	VMOVDQU32       640(R9), Z15
-	VMOVDQU32       704(R9), Z19
-	VMOVDQA64       Z15, Z20
-	VPERMT2B        Z19, Z11, Z20
-	VPERMT2B        Z19, Z12, Z15
-	VMOVDQU8        Z20, K3, Z17
-	VMOVDQU8        Z15, K4, Z10
-	VMOVDQU32       768(R9), Z15
-	VMOVDQU32       832(R9), Z19
-	VMOVDQA64       Z15, Z20
-	VPERMT2B        Z19, Z11, Z20
-	VPERMT2B        Z19, Z12, Z15
-	VMOVDQU32       896(R9), Z19
-	VMOVDQU32       960(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z11, Z22
-	VPERMT2B        Z21, Z12, Z19
-	VMOVDQU8        Z22, K3, Z20
-	VMOVDQU8        Z19, K4, Z15
-	VMOVDQU8        Z20, K1, Z17
-	VMOVDQU8        Z15, K2, Z10
-	VPSRLW          $0x04, Z14, Z11
-	VPSLLW          $0x04, Z7, Z12
-	VPTERNLOGD      $0xe2, Z12, Z5, Z14
-	VPTERNLOGD      $0xe2, Z7, Z5, Z11
-	VPTERNLOGD      $0xe2, Z10, Z5, Z17
-	VPSHUFB         points<>+0(SB), Z9, Z7
-	VPUNPCKLBW      Z17, Z7, Z9
-	VPUNPCKHBW      Z17, Z7, Z7
-	VPUNPCKLBW      Z14, Z11, Z10
-	VPUNPCKHBW      Z14, Z11, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z14
-	VPBROADCASTQ    200(R11), Z15
-	VPBROADCASTQ    208(R11), Z17
-	VPUNPCKLWD      Z10, Z9, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z15, Z20, Z12
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z17, Z19, Z12
-	VPUNPCKLWD      Z11, Z7, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z15, Z20, Z14
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z17, Z19, Z14
-	VPBROADCASTQ    216(R11), Z15
-	VPBROADCASTQ    224(R11), Z17
-	VPUNPCKHWD      Z10, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z15, Z10, Z12
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z17, Z9, Z12
-	VPUNPCKHWD      Z11, Z7, Z7
-	VGF2P8AFFINEQB  $0x00, Z7, Z4, Z7
-	VPSRLW          $0x04, Z7, Z9
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z15, Z9, Z14
-	VPERMB          Z2, Z7, Z7
-	VPDPBUSD        Z17, Z7, Z14
-	VSHUFPS         $0xdd, Z14, Z12, Z7
-	VSHUFPS         $0x88, Z14, Z12, Z12
-	VPADDD          Z7, Z12, Z12
-	VPSRLD          $0x14, Z13, Z7
-	VPERMPS         Z3, Z7, Z7
-	VMULPS          Z6, Z7, Z7
-	VPADDD.BCST     236(R11), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    232(R11), Z9
-	VMULPS          Z7, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VBROADCASTI32X4 50(BX), Z7
-	PREFETCHT0      1536(R10)
-	VINSERTI32X4    $0x01, 50(SI), Z7, Z7
-	VINSERTI32X4    $0x02, 50(DI), Z7, Z7
-	VINSERTI32X4    $0x03, 50(R8), Z7, Z7
-	VBROADCASTI32X4 50(BX)(AX*1), Z9
-	PREFETCHT0      1600(R10)
-	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z9, Z9
-	VBROADCASTI32X4 50(BX)(AX*2), Z10
-	PREFETCHT0      1664(R10)
-	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z10, Z10
-	VBROADCASTI32X4 50(BX)(CX*1), Z11
-	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z11, Z11
-	PREFETCHT0      1728(R10)
-	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 2(DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 2(R8)(CX*1), Z11, Z11
 	VPUNPCKLDQ      Z9, Z7, Z12
 	VPUNPCKHDQ      Z9, Z7, Z7
 	VPUNPCKLDQ      Z11, Z10, Z9
@@ -48335,242 +47480,1086 @@ block:
 	VPUNPCKHQDQ     Z9, Z12, Z9
 	VPUNPCKLQDQ     Z10, Z7, Z12
 	VPUNPCKHQDQ     Z10, Z7, Z7
-	VMOVDQU32       alternate0<>+0(SB), Z10
-	VMOVDQA64       Z11, Z14
-	VPERMT2B        Z9, Z10, Z14
-	VMOVDQU32       alternate1<>+0(SB), Z10
+	VBROADCASTI32X4 74(BX), Z10
+	VINSERTI32X4    $0x01, 74(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 74(DI), Z10, Z10
+	PREFETCHT0      704(R10)
+	VINSERTI32X4    $0x03, 74(R8), Z10, Z10
+	VBROADCASTI32X4 74(BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, 74(SI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 74(DI)(AX*1), Z13, Z13
+	PREFETCHT0      768(R10)
+	VINSERTI32X4    $0x03, 74(R8)(AX*1), Z13, Z13
+	VBROADCASTI32X4 74(BX)(AX*2), Z14
+	VINSERTI32X4    $0x01, 74(SI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 74(DI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x03, 74(R8)(AX*2), Z14, Z14
+	PREFETCHT0      832(R10)
+	VBROADCASTI32X4 74(BX)(CX*1), Z15
+	VINSERTI32X4    $0x01, 74(SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 74(DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 74(R8)(CX*1), Z15, Z15
+	VPUNPCKLDQ      Z13, Z10, Z16
+	VPUNPCKHDQ      Z13, Z10, Z10
+	VPUNPCKLDQ      Z15, Z14, Z13
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLQDQ     Z13, Z16, Z15
+	VPUNPCKHQDQ     Z13, Z16, Z13
+	VPUNPCKLQDQ     Z14, Z10, Z16
+	VPUNPCKHQDQ     Z14, Z10, Z10
+	VMOVDQU32       alternate0<>+0(SB), Z14
+	VMOVDQA64       Z11, Z17
+	VPERMT2B        Z9, Z14, Z17
+	VMOVDQU32       alternate1<>+0(SB), Z14
 	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z9, Z10, Z11
-	VPSHUFB         byte2OfRow<>+0(SB), Z8, Z9
+	VPERMT2B        Z9, Z14, Z11
+	VPSHUFB         byte0OfRow<>+0(SB), Z8, Z9
 	VPTESTMB        pairs0<>+0(SB), Z9, K1
 	VPTESTMB        pairs1<>+0(SB), Z9, K2
-	VPMOVB2M        Z14, K3
+	VPMOVB2M        Z17, K3
 	VPMOVB2M        Z11, K4
 	VMOVDQU32       (R9), Z9
-	VMOVDQU32       64(R9), Z10
-	VMOVDQA64       Z9, Z15
-	VPERMT2B        Z10, Z14, Z15
-	VPERMT2B        Z10, Z11, Z9
-	VMOVDQU32       128(R9), Z10
-	VMOVDQU32       192(R9), Z17
-	VMOVDQA64       Z10, Z19
-	VPERMT2B        Z17, Z14, Z19
-	VPERMT2B        Z17, Z11, Z10
-	VMOVDQU8        Z19, K3, Z15
-	VMOVDQU8        Z10, K4, Z9
-	VMOVDQU32       256(R9), Z10
-	VMOVDQU32       320(R9), Z17
-	VMOVDQA64       Z10, Z19
-	VPERMT2B        Z17, Z14, Z19
-	VPERMT2B        Z17, Z11, Z10
-	VMOVDQU32       384(R9), Z17
-	VMOVDQU32       448(R9), Z20
-	VMOVDQA64       Z17, Z21
-	VPERMT2B        Z20, Z14, Z21
-	VPERMT2B        Z20, Z11, Z17
-	VMOVDQU8        Z21, K3, Z19
-	VMOVDQU8        Z17, K4, Z10
-	VMOVDQU8        Z19, K1, Z15
-	VMOVDQU8        Z10, K2, Z9
-	VMOVDQU32       512(R9), Z10
-	VMOVDQU32       576(R9), Z17
-	VMOVDQA64       Z10, Z19
-	VPERMT2B        Z17, Z14, Z19
-	VPERMT2B        Z17, Z11, Z10
-	VMOVDQU32       640(R9), Z17
-	VMOVDQU32       704(R9), Z20
-	VMOVDQA64       Z17, Z21
-	VPERMT2B        Z20, Z14, Z21
-	VPERMT2B        Z20, Z11, Z17
-	VMOVDQU8        Z21, K3, Z19
-	VMOVDQU8        Z17, K4, Z10
-	VMOVDQU32       768(R9), Z17
-	VMOVDQU32       832(R9), Z20
-	VMOVDQA64       Z17, Z21
-	VPERMT2B        Z20, Z14, Z21
-	VPERMT2B        Z20, Z11, Z17
-	VMOVDQU32       896(R9), Z20
-	VMOVDQU32       960(R9), Z22
-	VMOVDQA64       Z20, Z23
-	VPERMT2B        Z22, Z14, Z23
-	VPERMT2B        Z22, Z11, Z20
+	VMOVDQU32       64(R9), Z14
+	VMOVDQA64       Z9, Z18
+	VPERMT2B        Z14, Z17, Z18
+	VPERMT2B        Z14, Z11, Z9
+	VMOVDQU32       128(R9), Z14
+	VMOVDQU32       192(R9), Z19
+	VMOVDQA64       Z14, Z20
+	VPERMT2B        Z19, Z17, Z20
+	VPERMT2B        Z19, Z11, Z14
+	VMOVDQU8        Z20, K3, Z18
+	VMOVDQU8        Z14, K4, Z9
+	VMOVDQU32       256(R9), Z14
+	VMOVDQU32       320(R9), Z19
+	VMOVDQA64       Z14, Z20
+	VPERMT2B        Z19, Z17, Z20
+	VPERMT2B        Z19, Z11, Z14
+	VMOVDQU32       384(R9), Z19
+	VMOVDQU32       448(R9), Z21
+	VMOVDQA64       Z19, Z22
+	VPERMT2B        Z21, Z17, Z22
+	VPERMT2B        Z21, Z11, Z19
+	VMOVDQU8        Z22, K3, Z20
+	VMOVDQU8        Z19, K4, Z14
+	VMOVDQU8        Z20, K1, Z18
+	VMOVDQU8        Z14, K2, Z9
+	VMOVDQU32       512(R9), Z14
+	VMOVDQU32       576(R9), Z19
+	VMOVDQA64       Z14, Z20
+	VPERMT2B        Z19, Z17, Z20
+	VPERMT2B        Z19, Z11, Z14
+	VMOVDQU32       640(R9), Z19
+	VMOVDQU32       704(R9), Z21
+	VMOVDQA64       Z19, Z22
+	VPERMT2B        Z21, Z17, Z22
+	VPERMT2B        Z21, Z11, Z19
+	VMOVDQU8        Z22, K3, Z20
+	VMOVDQU8        Z19, K4, Z14
+	VMOVDQU32       768(R9), Z19
+	VMOVDQU32       832(R9), Z21
+	VMOVDQA64       Z19, Z22
+	VPERMT2B        Z21, Z17, Z22
+	VPERMT2B        Z21, Z11, Z19
+	VMOVDQU32       896(R9), Z21
+	VMOVDQU32       960(R9), Z23
+	VMOVDQA64       Z21, Z24
+	VPERMT2B        Z23, Z17, Z24
+	VPERMT2B        Z23, Z11, Z21
+	VMOVDQU8        Z24, K3, Z22
+	VMOVDQU8        Z21, K4, Z19
+	VMOVDQU8        Z22, K1, Z20
+	VMOVDQU8        Z19, K2, Z14
+	VPSRLW          $0x04, Z18, Z11
+	VPSLLW          $0x04, Z9, Z17
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z17, Z18
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z9, Z11
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z14, Z20
+	VPSHUFB         points<>+0(SB), Z15, Z9
+	VMOVDQU32       alternate0<>+0(SB), Z14
+	VMOVDQA64       Z12, Z15
+	VPERMT2B        Z7, Z14, Z15
+	VMOVDQU32       alternate1<>+0(SB), Z14
+	VMOVDQA64       Z12, Z12
+	VPERMT2B        Z7, Z14, Z12
+	VPSHUFB         byte1OfRow<>+0(SB), Z8, Z7
+	VPTESTMB        pairs0<>+0(SB), Z7, K1
+	VPTESTMB        pairs1<>+0(SB), Z7, K2
+	VPMOVB2M        Z15, K3
+	VPMOVB2M        Z12, K4
+	VMOVDQU32       (R9), Z7
+	VMOVDQU32       64(R9), Z14
+	VMOVDQA64       Z7, Z17
+	VPERMT2B        Z14, Z15, Z17
+	VPERMT2B        Z14, Z12, Z7
+	VMOVDQU32       128(R9), Z14
+	VMOVDQU32       192(R9), Z19
+	VMOVDQA64       Z14, Z21
+	VPERMT2B        Z19, Z15, Z21
+	VPERMT2B        Z19, Z12, Z14
+	VMOVDQU8        Z21, K3, Z17
+	VMOVDQU8        Z14, K4, Z7
+	VMOVDQU32       256(R9), Z14
+	VMOVDQU32       320(R9), Z19
+	VMOVDQA64       Z14, Z21
+	VPERMT2B        Z19, Z15, Z21
+	VPERMT2B        Z19, Z12, Z14
+	VMOVDQU32       384(R9), Z19
+	VMOVDQU32       448(R9), Z22
+	VMOVDQA64       Z19, Z23
+	VPERMT2B        Z22, Z15, Z23
+	VPERMT2B        Z22, Z12, Z19
 	VMOVDQU8        Z23, K3, Z21
-	VMOVDQU8        Z20, K4, Z17
-	VMOVDQU8        Z21, K1, Z19
-	VMOVDQU8        Z17, K2, Z10
-	VPSRLW          $0x04, Z15, Z11
-	VPSLLW          $0x04, Z9, Z14
-	VPTERNLOGD      $0xe2, Z14, Z5, Z15
-	VPTERNLOGD      $0xe2, Z9, Z5, Z11
-	VPTERNLOGD      $0xe2, Z10, Z5, Z19
-	VPSHUFB         points<>+0(SB), Z16, Z9
-	VPUNPCKLBW      Z19, Z9, Z10
-	VPUNPCKHBW      Z19, Z9, Z9
-	VPUNPCKLBW      Z15, Z11, Z14
-	VPUNPCKHBW      Z15, Z11, Z11
+	VMOVDQU8        Z19, K4, Z14
+	VMOVDQU8        Z21, K1, Z17
+	VMOVDQU8        Z14, K2, Z7
+	VMOVDQU32       512(R9), Z14
+	VMOVDQU32       576(R9), Z19
+	VMOVDQA64       Z14, Z21
+	VPERMT2B        Z19, Z15, Z21
+	VPERMT2B        Z19, Z12, Z14
+	VMOVDQU32       640(R9), Z19
+	VMOVDQU32       704(R9), Z22
+	VMOVDQA64       Z19, Z23
+	VPERMT2B        Z22, Z15, Z23
+	VPERMT2B        Z22, Z12, Z19
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z19, K4, Z14
+	VMOVDQU32       768(R9), Z19
+	VMOVDQU32       832(R9), Z22
+	VMOVDQA64       Z19, Z23
+	VPERMT2B        Z22, Z15, Z23
+	VPERMT2B        Z22, Z12, Z19
+	VMOVDQU32       896(R9), Z22
+	VMOVDQU32       960(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z15, Z25
+	VPERMT2B        Z24, Z12, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K4, Z19
+	VMOVDQU8        Z23, K1, Z21
+	VMOVDQU8        Z19, K2, Z14
+	VPSRLW          $0x04, Z17, Z12
+	VPSLLW          $0x04, Z7, Z15
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z15, Z17
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z7, Z12
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z14, Z21
+	VPSHUFB         points<>+0(SB), Z13, Z7
+	VPUNPCKLBW      Z20, Z9, Z13
+	VPUNPCKHBW      Z20, Z9, Z9
+	VPUNPCKLBW      Z18, Z11, Z14
+	VPUNPCKHBW      Z18, Z11, Z11
 	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VPBROADCASTQ    240(R11), Z17
-	VPBROADCASTQ    248(R11), Z19
-	VPUNPCKLWD      Z14, Z10, Z20
-	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
-	VPSRLW          $0x04, Z20, Z21
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z17, Z21, Z15
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z19, Z20, Z15
+	VMOVDQA32       Z0, Z18
+	VPUNPCKLWD      Z14, Z13, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
 	VPUNPCKLWD      Z11, Z9, Z20
-	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
-	VPSRLW          $0x04, Z20, Z21
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z17, Z21, Z16
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z19, Z20, Z16
-	VPBROADCASTQ    256(R11), Z17
-	VPBROADCASTQ    264(R11), Z19
-	VPUNPCKHWD      Z14, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD        Z17, Z14, Z15
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z19, Z10, Z15
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKHWD      Z14, Z13, Z13
+	VGF2P8AFFINEQB  $0x00, Z13, Z3, Z13
 	VPUNPCKHWD      Z11, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z17, Z10, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPSRLW          $0x04, Z19, Z11
+	VPSRLW          $0x04, Z20, Z14
+	VPSRLW          $0x04, Z13, Z22
+	VPSRLW          $0x04, Z9, Z23
+	VPERMB          Z2, Z11, Z11
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z13, Z13
 	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z19, Z9, Z16
-	VSHUFPS         $0xdd, Z16, Z15, Z9
-	VSHUFPS         $0x88, Z16, Z15, Z15
+	VPBROADCASTQ    (R11), Z24
+	VPDPBUSD        Z24, Z11, Z15
+	VPDPBUSD        Z24, Z14, Z18
+	VPBROADCASTQ    8(R11), Z11
+	VPDPBUSD        Z11, Z19, Z15
+	VPDPBUSD        Z11, Z20, Z18
+	VPBROADCASTQ    16(R11), Z11
+	VPDPBUSD        Z11, Z22, Z15
+	VPDPBUSD        Z11, Z23, Z18
+	VPBROADCASTQ    24(R11), Z11
+	VPDPBUSD        Z11, Z13, Z15
+	VPDPBUSD        Z11, Z9, Z18
+	VSHUFPS         $0xdd, Z18, Z15, Z9
+	VSHUFPS         $0x88, Z18, Z15, Z15
 	VPADDD          Z9, Z15, Z15
-	VPSRLD          $0x18, Z13, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z6, Z9, Z9
-	VPADDD.BCST     276(R11), Z15, Z15
+	VPERMPS         scalesiq3sPlanes<>+0(SB), Z5, Z9
+	VMULPS          Z4, Z9, Z9
+	VPADDD.BCST     36(R11), Z15, Z15
 	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    272(R11), Z10
-	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z15, Z1
-	VMOVDQU32       alternate0<>+0(SB), Z9
-	VMOVDQA64       Z12, Z10
-	VPERMT2B        Z7, Z9, Z10
-	VMOVDQU32       alternate1<>+0(SB), Z9
-	VMOVDQA64       Z12, Z11
-	VPERMT2B        Z7, Z9, Z11
+	VBROADCASTSS    32(R11), Z11
+	VMULPS          Z9, Z11, Z11
+	VFMADD231PS     Z11, Z15, Z1
+	VBROADCASTI32X4 18(BX), Z9
+	PREFETCHT0      896(R10)
+	VINSERTI32X4    $0x01, 18(SI), Z9, Z9
+	VINSERTI32X4    $0x02, 18(DI), Z9, Z9
+	VINSERTI32X4    $0x03, 18(R8), Z9, Z9
+	VBROADCASTI32X4 18(BX)(AX*1), Z11
+	PREFETCHT0      960(R10)
+	VINSERTI32X4    $0x01, 18(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z11, Z11
+	VBROADCASTI32X4 18(BX)(AX*2), Z13
+	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z13, Z13
+	PREFETCHT0      1024(R10)
+	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z13, Z13
+	VBROADCASTI32X4 18(BX)(CX*1), Z14
+	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z14, Z14
+	PREFETCHT0      1088(R10)
+	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z14, Z14
+	VPUNPCKLDQ      Z11, Z9, Z15
+	VPUNPCKHDQ      Z11, Z9, Z9
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLQDQ     Z11, Z15, Z14
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPUNPCKLQDQ     Z13, Z9, Z15
+	VPUNPCKHQDQ     Z13, Z9, Z9
+	VMOVDQU32       alternate0<>+0(SB), Z13
+	VMOVDQA64       Z14, Z18
+	VPERMT2B        Z11, Z13, Z18
+	VMOVDQU32       alternate1<>+0(SB), Z13
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z11, Z13, Z14
+	VPSHUFB         byte2OfRow<>+0(SB), Z8, Z11
+	VPTESTMB        pairs0<>+0(SB), Z11, K1
+	VPTESTMB        pairs1<>+0(SB), Z11, K2
+	VPMOVB2M        Z18, K3
+	VPMOVB2M        Z14, K4
+	VMOVDQU32       (R9), Z11
+	VMOVDQU32       64(R9), Z13
+	VMOVDQA64       Z11, Z19
+	VPERMT2B        Z13, Z18, Z19
+	VPERMT2B        Z13, Z14, Z11
+	VMOVDQU32       128(R9), Z13
+	VMOVDQU32       192(R9), Z20
+	VMOVDQA64       Z13, Z22
+	VPERMT2B        Z20, Z18, Z22
+	VPERMT2B        Z20, Z14, Z13
+	VMOVDQU8        Z22, K3, Z19
+	VMOVDQU8        Z13, K4, Z11
+	VMOVDQU32       256(R9), Z13
+	VMOVDQU32       320(R9), Z20
+	VMOVDQA64       Z13, Z22
+	VPERMT2B        Z20, Z18, Z22
+	VPERMT2B        Z20, Z14, Z13
+	VMOVDQU32       384(R9), Z20
+	VMOVDQU32       448(R9), Z23
+	VMOVDQA64       Z20, Z24
+	VPERMT2B        Z23, Z18, Z24
+	VPERMT2B        Z23, Z14, Z20
+	VMOVDQU8        Z24, K3, Z22
+	VMOVDQU8        Z20, K4, Z13
+	VMOVDQU8        Z22, K1, Z19
+	VMOVDQU8        Z13, K2, Z11
+	VMOVDQU32       512(R9), Z13
+	VMOVDQU32       576(R9), Z20
+	VMOVDQA64       Z13, Z22
+	VPERMT2B        Z20, Z18, Z22
+	VPERMT2B        Z20, Z14, Z13
+	VMOVDQU32       640(R9), Z20
+	VMOVDQU32       704(R9), Z23
+	VMOVDQA64       Z20, Z24
+	VPERMT2B        Z23, Z18, Z24
+	VPERMT2B        Z23, Z14, Z20
+	VMOVDQU8        Z24, K3, Z22
+	VMOVDQU8        Z20, K4, Z13
+	VMOVDQU32       768(R9), Z20
+	VMOVDQU32       832(R9), Z23
+	VMOVDQA64       Z20, Z24
+	VPERMT2B        Z23, Z18, Z24
+	VPERMT2B        Z23, Z14, Z20
+	VMOVDQU32       896(R9), Z23
+	VMOVDQU32       960(R9), Z25
+	VMOVDQA64       Z23, Z26
+	VPERMT2B        Z25, Z18, Z26
+	VPERMT2B        Z25, Z14, Z23
+	VMOVDQU8        Z26, K3, Z24
+	VMOVDQU8        Z23, K4, Z20
+	VMOVDQU8        Z24, K1, Z22
+	VMOVDQU8        Z20, K2, Z13
+	VPSRLW          $0x04, Z19, Z14
+	VPSLLW          $0x04, Z11, Z18
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z18, Z19
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z11, Z14
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z13, Z22
+	VPSHUFB         points<>+0(SB), Z16, Z11
+	VPUNPCKLBW      Z21, Z7, Z13
+	VPUNPCKHBW      Z21, Z7, Z7
+	VPUNPCKLBW      Z17, Z12, Z16
+	VPUNPCKHBW      Z17, Z12, Z12
+	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z18
+	VPUNPCKLWD      Z16, Z13, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKLWD      Z12, Z7, Z21
+	VGF2P8AFFINEQB  $0x00, Z21, Z3, Z21
+	VPUNPCKHWD      Z16, Z13, Z13
+	VGF2P8AFFINEQB  $0x00, Z13, Z3, Z13
+	VPUNPCKHWD      Z12, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z20, Z12
+	VPSRLW          $0x04, Z21, Z16
+	VPSRLW          $0x04, Z13, Z23
+	VPSRLW          $0x04, Z7, Z24
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z24, Z24
+	VPERMB          Z2, Z13, Z13
+	VPERMB          Z2, Z7, Z7
+	VPBROADCASTQ    40(R11), Z25
+	VPDPBUSD        Z25, Z12, Z17
+	VPDPBUSD        Z25, Z16, Z18
+	VPBROADCASTQ    48(R11), Z12
+	VPDPBUSD        Z12, Z20, Z17
+	VPDPBUSD        Z12, Z21, Z18
+	VPBROADCASTQ    56(R11), Z12
+	VPDPBUSD        Z12, Z23, Z17
+	VPDPBUSD        Z12, Z24, Z18
+	VPBROADCASTQ    64(R11), Z12
+	VPDPBUSD        Z12, Z13, Z17
+	VPDPBUSD        Z12, Z7, Z18
+	VSHUFPS         $0xdd, Z18, Z17, Z7
+	VSHUFPS         $0x88, Z18, Z17, Z17
+	VPADDD          Z7, Z17, Z17
+	VPSRLD          $0x04, Z5, Z7
+	VPERMPS         scalesiq3sPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPADDD.BCST     76(R11), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    72(R11), Z12
+	VMULPS          Z7, Z12, Z12
+	VFMADD231PS     Z12, Z17, Z1
+	VMOVDQU32       alternate0<>+0(SB), Z7
+	VMOVDQA64       Z15, Z12
+	VPERMT2B        Z9, Z7, Z12
+	VMOVDQU32       alternate1<>+0(SB), Z7
+	VMOVDQA64       Z15, Z13
+	VPERMT2B        Z9, Z7, Z13
 	VPSHUFB         byte3OfRow<>+0(SB), Z8, Z7
 	VPTESTMB        pairs0<>+0(SB), Z7, K1
 	VPTESTMB        pairs1<>+0(SB), Z7, K2
-	VPMOVB2M        Z10, K3
-	VPMOVB2M        Z11, K4
+	VPMOVB2M        Z12, K3
+	VPMOVB2M        Z13, K4
 	VMOVDQU32       (R9), Z7
 	VMOVDQU32       64(R9), Z8
 	VMOVDQA64       Z7, Z9
-	VPERMT2B        Z8, Z10, Z9
-	VPERMT2B        Z8, Z11, Z7
+	VPERMT2B        Z8, Z12, Z9
+	VPERMT2B        Z8, Z13, Z7
 	VMOVDQU32       128(R9), Z8
-	VMOVDQU32       192(R9), Z12
-	VMOVDQA64       Z8, Z14
-	VPERMT2B        Z12, Z10, Z14
-	VPERMT2B        Z12, Z11, Z8
-	VMOVDQU8        Z14, K3, Z9
+	VMOVDQU32       192(R9), Z15
+	VMOVDQA64       Z8, Z16
+	VPERMT2B        Z15, Z12, Z16
+	VPERMT2B        Z15, Z13, Z8
+	VMOVDQU8        Z16, K3, Z9
 	VMOVDQU8        Z8, K4, Z7
 	VMOVDQU32       256(R9), Z8
-	VMOVDQU32       320(R9), Z12
-	VMOVDQA64       Z8, Z14
-	VPERMT2B        Z12, Z10, Z14
-	VPERMT2B        Z12, Z11, Z8
-	VMOVDQU32       384(R9), Z12
-	VMOVDQU32       448(R9), Z15
-	VMOVDQA64       Z12, Z16
-	VPERMT2B        Z15, Z10, Z16
-	VPERMT2B        Z15, Z11, Z12
-	VMOVDQU8        Z16, K3, Z14
-	VMOVDQU8        Z12, K4, Z8
-	VMOVDQU8        Z14, K1, Z9
+	VMOVDQU32       320(R9), Z15
+	VMOVDQA64       Z8, Z16
+	VPERMT2B        Z15, Z12, Z16
+	VPERMT2B        Z15, Z13, Z8
+	VMOVDQU32       384(R9), Z15
+	VMOVDQU32       448(R9), Z17
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z17, Z12, Z18
+	VPERMT2B        Z17, Z13, Z15
+	VMOVDQU8        Z18, K3, Z16
+	VMOVDQU8        Z15, K4, Z8
+	VMOVDQU8        Z16, K1, Z9
 	VMOVDQU8        Z8, K2, Z7
 	VMOVDQU32       512(R9), Z8
-	VMOVDQU32       576(R9), Z12
-	VMOVDQA64       Z8, Z14
-	VPERMT2B        Z12, Z10, Z14
-	VPERMT2B        Z12, Z11, Z8
-	VMOVDQU32       640(R9), Z12
-	VMOVDQU32       704(R9), Z15
-	VMOVDQA64       Z12, Z16
-	VPERMT2B        Z15, Z10, Z16
-	VPERMT2B        Z15, Z11, Z12
-	VMOVDQU8        Z16, K3, Z14
-	VMOVDQU8        Z12, K4, Z8
-	VMOVDQU32       768(R9), Z12
-	VMOVDQU32       832(R9), Z15
-	VMOVDQA64       Z12, Z16
-	VPERMT2B        Z15, Z10, Z16
-	VPERMT2B        Z15, Z11, Z12
-	VMOVDQU32       896(R9), Z15
-	VMOVDQU32       960(R9), Z17
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z17, Z10, Z19
-	VPERMT2B        Z17, Z11, Z15
-	VMOVDQU8        Z19, K3, Z16
-	VMOVDQU8        Z15, K4, Z12
-	VMOVDQU8        Z16, K1, Z14
-	VMOVDQU8        Z12, K2, Z8
-	VPSRLW          $0x04, Z9, Z10
-	VPSLLW          $0x04, Z7, Z11
-	VPTERNLOGD      $0xe2, Z11, Z5, Z9
-	VPTERNLOGD      $0xe2, Z7, Z5, Z10
-	VPTERNLOGD      $0xe2, Z8, Z5, Z14
-	VPSHUFB         points<>+0(SB), Z18, Z7
-	VPUNPCKLBW      Z14, Z7, Z8
-	VPUNPCKHBW      Z14, Z7, Z7
-	VPUNPCKLBW      Z9, Z10, Z11
-	VPUNPCKHBW      Z9, Z10, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z12
-	VPBROADCASTQ    280(R11), Z14
-	VPBROADCASTQ    288(R11), Z15
-	VPUNPCKLWD      Z11, Z8, Z16
-	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
-	VPSRLW          $0x04, Z16, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z14, Z17, Z10
-	VPERMB          Z2, Z16, Z16
-	VPDPBUSD        Z15, Z16, Z10
-	VPUNPCKLWD      Z9, Z7, Z16
-	VGF2P8AFFINEQB  $0x00, Z16, Z4, Z16
-	VPSRLW          $0x04, Z16, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z14, Z17, Z12
-	VPERMB          Z2, Z16, Z16
-	VPDPBUSD        Z15, Z16, Z12
-	VPBROADCASTQ    296(R11), Z14
-	VPBROADCASTQ    304(R11), Z15
+	VMOVDQU32       576(R9), Z15
+	VMOVDQA64       Z8, Z16
+	VPERMT2B        Z15, Z12, Z16
+	VPERMT2B        Z15, Z13, Z8
+	VMOVDQU32       640(R9), Z15
+	VMOVDQU32       704(R9), Z17
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z17, Z12, Z18
+	VPERMT2B        Z17, Z13, Z15
+	VMOVDQU8        Z18, K3, Z16
+	VMOVDQU8        Z15, K4, Z8
+	VMOVDQU32       768(R9), Z15
+	VMOVDQU32       832(R9), Z17
+	VMOVDQA64       Z15, Z18
+	VPERMT2B        Z17, Z12, Z18
+	VPERMT2B        Z17, Z13, Z15
+	VMOVDQU32       896(R9), Z17
+	VMOVDQU32       960(R9), Z20
+	VMOVDQA64       Z17, Z21
+	VPERMT2B        Z20, Z12, Z21
+	VPERMT2B        Z20, Z13, Z17
+	VMOVDQU8        Z21, K3, Z18
+	VMOVDQU8        Z17, K4, Z15
+	VMOVDQU8        Z18, K1, Z16
+	VMOVDQU8        Z15, K2, Z8
+	VPSRLW          $0x04, Z9, Z12
+	VPSLLW          $0x04, Z7, Z13
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z13, Z9
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z7, Z12
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z8, Z16
+	VPSHUFB         points<>+0(SB), Z10, Z7
+	VPUNPCKLBW      Z22, Z11, Z8
+	VPUNPCKHBW      Z22, Z11, Z10
+	VPUNPCKLBW      Z19, Z14, Z11
+	VPUNPCKHBW      Z19, Z14, Z13
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z15
+	VPUNPCKLWD      Z11, Z8, Z17
+	VGF2P8AFFINEQB  $0x00, Z17, Z3, Z17
+	VPUNPCKLWD      Z13, Z10, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
 	VPUNPCKHWD      Z11, Z8, Z8
-	VGF2P8AFFINEQB  $0x00, Z8, Z4, Z8
-	VPSRLW          $0x04, Z8, Z11
+	VGF2P8AFFINEQB  $0x00, Z8, Z3, Z8
+	VPUNPCKHWD      Z13, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPSRLW          $0x04, Z17, Z11
+	VPSRLW          $0x04, Z18, Z13
+	VPSRLW          $0x04, Z8, Z19
+	VPSRLW          $0x04, Z10, Z20
 	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z14, Z11, Z10
+	VPERMB          Z2, Z13, Z13
+	VPERMB          Z2, Z17, Z17
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
 	VPERMB          Z2, Z8, Z8
-	VPDPBUSD        Z15, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPBROADCASTQ    80(R11), Z21
+	VPDPBUSD        Z21, Z11, Z14
+	VPDPBUSD        Z21, Z13, Z15
+	VPBROADCASTQ    88(R11), Z11
+	VPDPBUSD        Z11, Z17, Z14
+	VPDPBUSD        Z11, Z18, Z15
+	VPBROADCASTQ    96(R11), Z11
+	VPDPBUSD        Z11, Z19, Z14
+	VPDPBUSD        Z11, Z20, Z15
+	VPBROADCASTQ    104(R11), Z11
+	VPDPBUSD        Z11, Z8, Z14
+	VPDPBUSD        Z11, Z10, Z15
+	VSHUFPS         $0xdd, Z15, Z14, Z8
+	VSHUFPS         $0x88, Z15, Z14, Z14
+	VPADDD          Z8, Z14, Z14
+	VPSRLD          $0x08, Z5, Z8
+	VPERMPS         scalesiq3sPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z4, Z8, Z8
+	VPADDD.BCST     116(R11), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    112(R11), Z10
+	VMULPS          Z8, Z10, Z10
+	VFMADD231PS     Z10, Z14, Z1
+	VBROADCASTI32X4 34(BX), Z8
+	VINSERTI32X4    $0x01, 34(SI), Z8, Z8
+	VINSERTI32X4    $0x02, 34(DI), Z8, Z8
+	PREFETCHT0      1152(R10)
+	VINSERTI32X4    $0x03, 34(R8), Z8, Z8
+	VBROADCASTI32X4 34(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 34(SI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 34(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 34(R8)(AX*1), Z10, Z10
+	PREFETCHT0      1216(R10)
+	VBROADCASTI32X4 34(BX)(AX*2), Z11
+	VINSERTI32X4    $0x01, 34(SI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 34(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 34(R8)(AX*2), Z11, Z11
+	VBROADCASTI32X4 34(BX)(CX*1), Z13
+	PREFETCHT0      1280(R10)
+	VINSERTI32X4    $0x01, 34(SI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 34(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 34(R8)(CX*1), Z13, Z13
+	VPUNPCKLDQ      Z10, Z8, Z14
+	VPUNPCKHDQ      Z10, Z8, Z8
+	VPUNPCKLDQ      Z13, Z11, Z10
+	VPUNPCKHDQ      Z13, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z14, Z13
+	VPUNPCKHQDQ     Z10, Z14, Z10
+	VPUNPCKLQDQ     Z11, Z8, Z14
+	VPUNPCKHQDQ     Z11, Z8, Z8
+	VBROADCASTI32X4 90(BX), Z11
+	PREFETCHT0      1344(R10)
+	VINSERTI32X4    $0x01, 90(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 90(DI), Z11, Z11
+	VINSERTI32X4    $0x03, 90(R8), Z11, Z11
+	VBROADCASTI32X4 90(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 90(SI)(AX*1), Z15, Z15
+	PREFETCHT0      1408(R10)
+	VINSERTI32X4    $0x02, 90(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 90(R8)(AX*1), Z15, Z15
+	VBROADCASTI32X4 90(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 90(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 90(DI)(AX*2), Z17, Z17
+	PREFETCHT0      1472(R10)
+	VINSERTI32X4    $0x03, 90(R8)(AX*2), Z17, Z17
+	VBROADCASTI32X4 90(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 90(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 90(DI)(CX*1), Z18, Z18
+	PREFETCHT0      1536(R10)
+	VINSERTI32X4    $0x03, 90(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z15, Z11, Z19
+	VPUNPCKHDQ      Z15, Z11, Z11
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z15, Z19, Z18
+	VPUNPCKHQDQ     Z15, Z19, Z15
+	VPUNPCKLQDQ     Z17, Z11, Z19
+	VPUNPCKHQDQ     Z17, Z11, Z11
+	VMOVDQU32       alternate0<>+0(SB), Z17
+	VMOVDQA64       Z13, Z20
+	VPERMT2B        Z10, Z17, Z20
+	VMOVDQU32       alternate1<>+0(SB), Z17
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z10, Z17, Z13
+	VPSHUFB         byte0OfRow<>+0(SB), Z6, Z10
+	VPTESTMB        pairs0<>+0(SB), Z10, K1
+	VPTESTMB        pairs1<>+0(SB), Z10, K2
+	VPMOVB2M        Z20, K3
+	VPMOVB2M        Z13, K4
+	VMOVDQU32       (R9), Z10
+	VMOVDQU32       64(R9), Z17
+	VMOVDQA64       Z10, Z21
+	VPERMT2B        Z17, Z20, Z21
+	VPERMT2B        Z17, Z13, Z10
+	VMOVDQU32       128(R9), Z17
+	VMOVDQU32       192(R9), Z22
+	VMOVDQA64       Z17, Z23
+	VPERMT2B        Z22, Z20, Z23
+	VPERMT2B        Z22, Z13, Z17
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z17, K4, Z10
+	VMOVDQU32       256(R9), Z17
+	VMOVDQU32       320(R9), Z22
+	VMOVDQA64       Z17, Z23
+	VPERMT2B        Z22, Z20, Z23
+	VPERMT2B        Z22, Z13, Z17
+	VMOVDQU32       384(R9), Z22
+	VMOVDQU32       448(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z20, Z25
+	VPERMT2B        Z24, Z13, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K4, Z17
+	VMOVDQU8        Z23, K1, Z21
+	VMOVDQU8        Z17, K2, Z10
+	VMOVDQU32       512(R9), Z17
+	VMOVDQU32       576(R9), Z22
+	VMOVDQA64       Z17, Z23
+	VPERMT2B        Z22, Z20, Z23
+	VPERMT2B        Z22, Z13, Z17
+	VMOVDQU32       640(R9), Z22
+	VMOVDQU32       704(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z20, Z25
+	VPERMT2B        Z24, Z13, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K4, Z17
+	VMOVDQU32       768(R9), Z22
+	VMOVDQU32       832(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z20, Z25
+	VPERMT2B        Z24, Z13, Z22
+	VMOVDQU32       896(R9), Z24
+	VMOVDQU32       960(R9), Z26
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        Z26, Z20, Z27
+	VPERMT2B        Z26, Z13, Z24
+	VMOVDQU8        Z27, K3, Z25
+	VMOVDQU8        Z24, K4, Z22
+	VMOVDQU8        Z25, K1, Z23
+	VMOVDQU8        Z22, K2, Z17
+	VPSRLW          $0x04, Z21, Z13
+	VPSLLW          $0x04, Z10, Z20
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z20, Z21
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z17, Z23
+	VPSHUFB         points<>+0(SB), Z18, Z10
+	VPUNPCKLBW      Z16, Z7, Z17
+	VPUNPCKHBW      Z16, Z7, Z7
+	VPUNPCKLBW      Z9, Z12, Z16
+	VPUNPCKHBW      Z9, Z12, Z9
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z18
+	VPUNPCKLWD      Z16, Z17, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKLWD      Z9, Z7, Z22
+	VGF2P8AFFINEQB  $0x00, Z22, Z3, Z22
+	VPUNPCKHWD      Z16, Z17, Z16
+	VGF2P8AFFINEQB  $0x00, Z16, Z3, Z16
 	VPUNPCKHWD      Z9, Z7, Z7
-	VGF2P8AFFINEQB  $0x00, Z7, Z4, Z7
-	VPSRLW          $0x04, Z7, Z8
-	VPERMB          Z2, Z8, Z8
-	VPDPBUSD        Z14, Z8, Z12
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z20, Z9
+	VPSRLW          $0x04, Z22, Z17
+	VPSRLW          $0x04, Z16, Z24
+	VPSRLW          $0x04, Z7, Z25
+	VPERMB          Z2, Z9, Z9
+	VPERMB          Z2, Z17, Z17
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z24, Z24
+	VPERMB          Z2, Z25, Z25
+	VPERMB          Z2, Z16, Z16
 	VPERMB          Z2, Z7, Z7
-	VPDPBUSD        Z15, Z7, Z12
-	VSHUFPS         $0xdd, Z12, Z10, Z7
-	VSHUFPS         $0x88, Z12, Z10, Z10
-	VPADDD          Z7, Z10, Z10
-	VPSRLD          $0x1c, Z13, Z7
-	VPERMPS         Z3, Z7, Z7
-	VMULPS          Z6, Z7, Z7
-	VPADDD.BCST     316(R11), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    312(R11), Z6
-	VMULPS          Z7, Z6, Z6
-	VFMADD231PS     Z6, Z10, Z1
+	VPBROADCASTQ    120(R11), Z26
+	VPDPBUSD        Z26, Z9, Z12
+	VPDPBUSD        Z26, Z17, Z18
+	VPBROADCASTQ    128(R11), Z9
+	VPDPBUSD        Z9, Z20, Z12
+	VPDPBUSD        Z9, Z22, Z18
+	VPBROADCASTQ    136(R11), Z9
+	VPDPBUSD        Z9, Z24, Z12
+	VPDPBUSD        Z9, Z25, Z18
+	VPBROADCASTQ    144(R11), Z9
+	VPDPBUSD        Z9, Z16, Z12
+	VPDPBUSD        Z9, Z7, Z18
+	VSHUFPS         $0xdd, Z18, Z12, Z7
+	VSHUFPS         $0x88, Z18, Z12, Z12
+	VPADDD          Z7, Z12, Z12
+	VPSRLD          $0x0c, Z5, Z7
+	VPERMPS         scalesiq3sPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPADDD.BCST     156(R11), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    152(R11), Z9
+	VMULPS          Z7, Z9, Z9
+	VFMADD231PS     Z9, Z12, Z1
+	VMOVDQU32       alternate0<>+0(SB), Z7
+	VMOVDQA64       Z14, Z9
+	VPERMT2B        Z8, Z7, Z9
+	VMOVDQU32       alternate1<>+0(SB), Z7
+	VMOVDQA64       Z14, Z12
+	VPERMT2B        Z8, Z7, Z12
+	VPSHUFB         byte1OfRow<>+0(SB), Z6, Z7
+	VPTESTMB        pairs0<>+0(SB), Z7, K1
+	VPTESTMB        pairs1<>+0(SB), Z7, K2
+	VPMOVB2M        Z9, K3
+	VPMOVB2M        Z12, K4
+	VMOVDQU32       (R9), Z7
+	VMOVDQU32       64(R9), Z8
+	VMOVDQA64       Z7, Z14
+	VPERMT2B        Z8, Z9, Z14
+	VPERMT2B        Z8, Z12, Z7
+	VMOVDQU32       128(R9), Z8
+	VMOVDQU32       192(R9), Z16
+	VMOVDQA64       Z8, Z17
+	VPERMT2B        Z16, Z9, Z17
+	VPERMT2B        Z16, Z12, Z8
+	VMOVDQU8        Z17, K3, Z14
+	VMOVDQU8        Z8, K4, Z7
+	VMOVDQU32       256(R9), Z8
+	VMOVDQU32       320(R9), Z16
+	VMOVDQA64       Z8, Z17
+	VPERMT2B        Z16, Z9, Z17
+	VPERMT2B        Z16, Z12, Z8
+	VMOVDQU32       384(R9), Z16
+	VMOVDQU32       448(R9), Z18
+	VMOVDQA64       Z16, Z20
+	VPERMT2B        Z18, Z9, Z20
+	VPERMT2B        Z18, Z12, Z16
+	VMOVDQU8        Z20, K3, Z17
+	VMOVDQU8        Z16, K4, Z8
+	VMOVDQU8        Z17, K1, Z14
+	VMOVDQU8        Z8, K2, Z7
+	VMOVDQU32       512(R9), Z8
+	VMOVDQU32       576(R9), Z16
+	VMOVDQA64       Z8, Z17
+	VPERMT2B        Z16, Z9, Z17
+	VPERMT2B        Z16, Z12, Z8
+	VMOVDQU32       640(R9), Z16
+	VMOVDQU32       704(R9), Z18
+	VMOVDQA64       Z16, Z20
+	VPERMT2B        Z18, Z9, Z20
+	VPERMT2B        Z18, Z12, Z16
+	VMOVDQU8        Z20, K3, Z17
+	VMOVDQU8        Z16, K4, Z8
+	VMOVDQU32       768(R9), Z16
+	VMOVDQU32       832(R9), Z18
+	VMOVDQA64       Z16, Z20
+	VPERMT2B        Z18, Z9, Z20
+	VPERMT2B        Z18, Z12, Z16
+	VMOVDQU32       896(R9), Z18
+	VMOVDQU32       960(R9), Z22
+	VMOVDQA64       Z18, Z24
+	VPERMT2B        Z22, Z9, Z24
+	VPERMT2B        Z22, Z12, Z18
+	VMOVDQU8        Z24, K3, Z20
+	VMOVDQU8        Z18, K4, Z16
+	VMOVDQU8        Z20, K1, Z17
+	VMOVDQU8        Z16, K2, Z8
+	VPSRLW          $0x04, Z14, Z9
+	VPSLLW          $0x04, Z7, Z12
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z12, Z14
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z7, Z9
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z8, Z17
+	VPSHUFB         points<>+0(SB), Z15, Z7
+	VPUNPCKLBW      Z23, Z10, Z8
+	VPUNPCKHBW      Z23, Z10, Z10
+	VPUNPCKLBW      Z21, Z13, Z12
+	VPUNPCKHBW      Z21, Z13, Z13
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z16
+	VPUNPCKLWD      Z12, Z8, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
+	VPUNPCKLWD      Z13, Z10, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKHWD      Z12, Z8, Z8
+	VGF2P8AFFINEQB  $0x00, Z8, Z3, Z8
+	VPUNPCKHWD      Z13, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPSRLW          $0x04, Z18, Z12
+	VPSRLW          $0x04, Z20, Z13
+	VPSRLW          $0x04, Z8, Z21
+	VPSRLW          $0x04, Z10, Z22
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z13, Z13
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z8, Z8
+	VPERMB          Z2, Z10, Z10
+	VPBROADCASTQ    160(R11), Z23
+	VPDPBUSD        Z23, Z12, Z15
+	VPDPBUSD        Z23, Z13, Z16
+	VPBROADCASTQ    168(R11), Z12
+	VPDPBUSD        Z12, Z18, Z15
+	VPDPBUSD        Z12, Z20, Z16
+	VPBROADCASTQ    176(R11), Z12
+	VPDPBUSD        Z12, Z21, Z15
+	VPDPBUSD        Z12, Z22, Z16
+	VPBROADCASTQ    184(R11), Z12
+	VPDPBUSD        Z12, Z8, Z15
+	VPDPBUSD        Z12, Z10, Z16
+	VSHUFPS         $0xdd, Z16, Z15, Z8
+	VSHUFPS         $0x88, Z16, Z15, Z15
+	VPADDD          Z8, Z15, Z15
+	VPSRLD          $0x10, Z5, Z8
+	VPERMPS         scalesiq3sPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z4, Z8, Z8
+	VPADDD.BCST     196(R11), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    192(R11), Z10
+	VMULPS          Z8, Z10, Z10
+	VFMADD231PS     Z10, Z15, Z1
+	VBROADCASTI32X4 50(BX), Z8
+	VINSERTI32X4    $0x01, 50(SI), Z8, Z8
+	VINSERTI32X4    $0x02, 50(DI), Z8, Z8
+	VINSERTI32X4    $0x03, 50(R8), Z8, Z8
+	PREFETCHT0      1600(R10)
+	VBROADCASTI32X4 50(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z10, Z10
+	VBROADCASTI32X4 50(BX)(AX*2), Z12
+	PREFETCHT0      1664(R10)
+	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z12, Z12
+	VBROADCASTI32X4 50(BX)(CX*1), Z13
+	PREFETCHT0      1728(R10)
+	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z13, Z13
+	VPUNPCKLDQ      Z10, Z8, Z15
+	VPUNPCKHDQ      Z10, Z8, Z8
+	VPUNPCKLDQ      Z13, Z12, Z10
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z10, Z15, Z13
+	VPUNPCKHQDQ     Z10, Z15, Z10
+	VPUNPCKLQDQ     Z12, Z8, Z15
+	VPUNPCKHQDQ     Z12, Z8, Z8
+	VMOVDQU32       alternate0<>+0(SB), Z12
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z10, Z12, Z16
+	VMOVDQU32       alternate1<>+0(SB), Z12
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z10, Z12, Z13
+	VPSHUFB         byte2OfRow<>+0(SB), Z6, Z10
+	VPTESTMB        pairs0<>+0(SB), Z10, K1
+	VPTESTMB        pairs1<>+0(SB), Z10, K2
+	VPMOVB2M        Z16, K3
+	VPMOVB2M        Z13, K4
+	VMOVDQU32       (R9), Z10
+	VMOVDQU32       64(R9), Z12
+	VMOVDQA64       Z10, Z18
+	VPERMT2B        Z12, Z16, Z18
+	VPERMT2B        Z12, Z13, Z10
+	VMOVDQU32       128(R9), Z12
+	VMOVDQU32       192(R9), Z20
+	VMOVDQA64       Z12, Z21
+	VPERMT2B        Z20, Z16, Z21
+	VPERMT2B        Z20, Z13, Z12
+	VMOVDQU8        Z21, K3, Z18
+	VMOVDQU8        Z12, K4, Z10
+	VMOVDQU32       256(R9), Z12
+	VMOVDQU32       320(R9), Z20
+	VMOVDQA64       Z12, Z21
+	VPERMT2B        Z20, Z16, Z21
+	VPERMT2B        Z20, Z13, Z12
+	VMOVDQU32       384(R9), Z20
+	VMOVDQU32       448(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z16, Z23
+	VPERMT2B        Z22, Z13, Z20
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z20, K4, Z12
+	VMOVDQU8        Z21, K1, Z18
+	VMOVDQU8        Z12, K2, Z10
+	VMOVDQU32       512(R9), Z12
+	VMOVDQU32       576(R9), Z20
+	VMOVDQA64       Z12, Z21
+	VPERMT2B        Z20, Z16, Z21
+	VPERMT2B        Z20, Z13, Z12
+	VMOVDQU32       640(R9), Z20
+	VMOVDQU32       704(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z16, Z23
+	VPERMT2B        Z22, Z13, Z20
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z20, K4, Z12
+	VMOVDQU32       768(R9), Z20
+	VMOVDQU32       832(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z16, Z23
+	VPERMT2B        Z22, Z13, Z20
+	VMOVDQU32       896(R9), Z22
+	VMOVDQU32       960(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z16, Z25
+	VPERMT2B        Z24, Z13, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K4, Z20
+	VMOVDQU8        Z23, K1, Z21
+	VMOVDQU8        Z20, K2, Z12
+	VPSRLW          $0x04, Z18, Z13
+	VPSLLW          $0x04, Z10, Z16
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z16, Z18
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z10, Z13
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z12, Z21
+	VPSHUFB         points<>+0(SB), Z19, Z10
+	VPUNPCKLBW      Z17, Z7, Z12
+	VPUNPCKHBW      Z17, Z7, Z7
+	VPUNPCKLBW      Z14, Z9, Z16
+	VPUNPCKHBW      Z14, Z9, Z9
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z17
+	VPUNPCKLWD      Z16, Z12, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKLWD      Z9, Z7, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKHWD      Z16, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z12, Z3, Z12
+	VPUNPCKHWD      Z9, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z19, Z9
+	VPSRLW          $0x04, Z20, Z16
+	VPSRLW          $0x04, Z12, Z22
+	VPSRLW          $0x04, Z7, Z23
+	VPERMB          Z2, Z9, Z9
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z7, Z7
+	VPBROADCASTQ    200(R11), Z24
+	VPDPBUSD        Z24, Z9, Z14
+	VPDPBUSD        Z24, Z16, Z17
+	VPBROADCASTQ    208(R11), Z9
+	VPDPBUSD        Z9, Z19, Z14
+	VPDPBUSD        Z9, Z20, Z17
+	VPBROADCASTQ    216(R11), Z9
+	VPDPBUSD        Z9, Z22, Z14
+	VPDPBUSD        Z9, Z23, Z17
+	VPBROADCASTQ    224(R11), Z9
+	VPDPBUSD        Z9, Z12, Z14
+	VPDPBUSD        Z9, Z7, Z17
+	VSHUFPS         $0xdd, Z17, Z14, Z7
+	VSHUFPS         $0x88, Z17, Z14, Z14
+	VPADDD          Z7, Z14, Z14
+	VPSRLD          $0x14, Z5, Z7
+	VPERMPS         scalesiq3sPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPADDD.BCST     236(R11), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    232(R11), Z9
+	VMULPS          Z7, Z9, Z9
+	VFMADD231PS     Z9, Z14, Z1
+	VMOVDQU32       alternate0<>+0(SB), Z7
+	VMOVDQA64       Z15, Z9
+	VPERMT2B        Z8, Z7, Z9
+	VMOVDQU32       alternate1<>+0(SB), Z7
+	VMOVDQA64       Z15, Z12
+	VPERMT2B        Z8, Z7, Z12
+	VPSHUFB         byte3OfRow<>+0(SB), Z6, Z6
+	VPTESTMB        pairs0<>+0(SB), Z6, K1
+	VPTESTMB        pairs1<>+0(SB), Z6, K2
+	VPMOVB2M        Z9, K3
+	VPMOVB2M        Z12, K4
+	VMOVDQU32       (R9), Z6
+	VMOVDQU32       64(R9), Z7
+	VMOVDQA64       Z6, Z8
+	VPERMT2B        Z7, Z9, Z8
+	VPERMT2B        Z7, Z12, Z6
+	VMOVDQU32       128(R9), Z7
+	VMOVDQU32       192(R9), Z14
+	VMOVDQA64       Z7, Z15
+	VPERMT2B        Z14, Z9, Z15
+	VPERMT2B        Z14, Z12, Z7
+	VMOVDQU8        Z15, K3, Z8
+	VMOVDQU8        Z7, K4, Z6
+	VMOVDQU32       256(R9), Z7
+	VMOVDQU32       320(R9), Z14
+	VMOVDQA64       Z7, Z15
+	VPERMT2B        Z14, Z9, Z15
+	VPERMT2B        Z14, Z12, Z7
+	VMOVDQU32       384(R9), Z14
+	VMOVDQU32       448(R9), Z16
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        Z16, Z9, Z17
+	VPERMT2B        Z16, Z12, Z14
+	VMOVDQU8        Z17, K3, Z15
+	VMOVDQU8        Z14, K4, Z7
+	VMOVDQU8        Z15, K1, Z8
+	VMOVDQU8        Z7, K2, Z6
+	VMOVDQU32       512(R9), Z7
+	VMOVDQU32       576(R9), Z14
+	VMOVDQA64       Z7, Z15
+	VPERMT2B        Z14, Z9, Z15
+	VPERMT2B        Z14, Z12, Z7
+	VMOVDQU32       640(R9), Z14
+	VMOVDQU32       704(R9), Z16
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        Z16, Z9, Z17
+	VPERMT2B        Z16, Z12, Z14
+	VMOVDQU8        Z17, K3, Z15
+	VMOVDQU8        Z14, K4, Z7
+	VMOVDQU32       768(R9), Z14
+	VMOVDQU32       832(R9), Z16
+	VMOVDQA64       Z14, Z17
+	VPERMT2B        Z16, Z9, Z17
+	VPERMT2B        Z16, Z12, Z14
+	VMOVDQU32       896(R9), Z16
+	VMOVDQU32       960(R9), Z19
+	VMOVDQA64       Z16, Z20
+	VPERMT2B        Z19, Z9, Z20
+	VPERMT2B        Z19, Z12, Z16
+	VMOVDQU8        Z20, K3, Z17
+	VMOVDQU8        Z16, K4, Z14
+	VMOVDQU8        Z17, K1, Z15
+	VMOVDQU8        Z14, K2, Z7
+	VPSRLW          $0x04, Z8, Z9
+	VPSLLW          $0x04, Z6, Z12
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z12, Z8
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z6, Z9
+	VPTERNLOGD      $0xe4, vector0f0f0f0f<>+0(SB), Z7, Z15
+	VPSHUFB         points<>+0(SB), Z11, Z6
+	VPUNPCKLBW      Z21, Z10, Z7
+	VPUNPCKHBW      Z21, Z10, Z10
+	VPUNPCKLBW      Z18, Z13, Z11
+	VPUNPCKHBW      Z18, Z13, Z12
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z14
+	VPUNPCKLWD      Z11, Z7, Z16
+	VGF2P8AFFINEQB  $0x00, Z16, Z3, Z16
+	VPUNPCKLWD      Z12, Z10, Z17
+	VGF2P8AFFINEQB  $0x00, Z17, Z3, Z17
+	VPUNPCKHWD      Z11, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPUNPCKHWD      Z12, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPSRLW          $0x04, Z16, Z11
+	VPSRLW          $0x04, Z17, Z12
+	VPSRLW          $0x04, Z7, Z18
+	VPSRLW          $0x04, Z10, Z19
+	VPERMB          Z2, Z11, Z11
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z17, Z17
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z7, Z7
+	VPERMB          Z2, Z10, Z10
+	VPBROADCASTQ    240(R11), Z20
+	VPDPBUSD        Z20, Z11, Z13
+	VPDPBUSD        Z20, Z12, Z14
+	VPBROADCASTQ    248(R11), Z11
+	VPDPBUSD        Z11, Z16, Z13
+	VPDPBUSD        Z11, Z17, Z14
+	VPBROADCASTQ    256(R11), Z11
+	VPDPBUSD        Z11, Z18, Z13
+	VPDPBUSD        Z11, Z19, Z14
+	VPBROADCASTQ    264(R11), Z11
+	VPDPBUSD        Z11, Z7, Z13
+	VPDPBUSD        Z11, Z10, Z14
+	VSHUFPS         $0xdd, Z14, Z13, Z7
+	VSHUFPS         $0x88, Z14, Z13, Z13
+	VPADDD          Z7, Z13, Z13
+	VPSRLD          $0x18, Z5, Z7
+	VPERMPS         scalesiq3sPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPADDD.BCST     276(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    272(R11), Z10
+	VMULPS          Z7, Z10, Z10
+	VFMADD231PS     Z10, Z13, Z1
+	VPUNPCKLBW      Z15, Z6, Z7
+	VPUNPCKHBW      Z15, Z6, Z6
+	VPUNPCKLBW      Z8, Z9, Z10
+	VPUNPCKHBW      Z8, Z9, Z8
+	VMOVDQA32       Z0, Z9
+	VMOVDQA32       Z0, Z11
+	VPUNPCKLWD      Z10, Z7, Z12
+	VGF2P8AFFINEQB  $0x00, Z12, Z3, Z12
+	VPUNPCKLWD      Z8, Z6, Z13
+	VGF2P8AFFINEQB  $0x00, Z13, Z3, Z13
+	VPUNPCKHWD      Z10, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPUNPCKHWD      Z8, Z6, Z6
+	VGF2P8AFFINEQB  $0x00, Z6, Z3, Z6
+	VPSRLW          $0x04, Z12, Z8
+	VPSRLW          $0x04, Z13, Z10
+	VPSRLW          $0x04, Z7, Z14
+	VPSRLW          $0x04, Z6, Z15
+	VPERMB          Z2, Z8, Z8
+	VPERMB          Z2, Z10, Z10
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z13, Z13
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z7, Z7
+	VPERMB          Z2, Z6, Z6
+	VPBROADCASTQ    280(R11), Z16
+	VPDPBUSD        Z16, Z8, Z9
+	VPDPBUSD        Z16, Z10, Z11
+	VPBROADCASTQ    288(R11), Z8
+	VPDPBUSD        Z8, Z12, Z9
+	VPDPBUSD        Z8, Z13, Z11
+	VPBROADCASTQ    296(R11), Z8
+	VPDPBUSD        Z8, Z14, Z9
+	VPDPBUSD        Z8, Z15, Z11
+	VPBROADCASTQ    304(R11), Z8
+	VPDPBUSD        Z8, Z7, Z9
+	VPDPBUSD        Z8, Z6, Z11
+	VSHUFPS         $0xdd, Z11, Z9, Z6
+	VSHUFPS         $0x88, Z11, Z9, Z9
+	VPADDD          Z6, Z9, Z9
+	VPSRLD          $0x1c, Z5, Z5
+	VPERMPS         scalesiq3sPlanes<>+0(SB), Z5, Z5
+	VMULPS          Z4, Z5, Z5
+	VPADDD.BCST     316(R11), Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTSS    312(R11), Z4
+	VMULPS          Z5, Z4, Z4
+	VFMADD231PS     Z4, Z9, Z1
 	ADDQ            $0x00000140, R11
 	ADDQ            $0x000006e0, R10
 	ADDQ            $0x0000006e, BX
@@ -48724,6 +48713,16 @@ DATA scalesiq3sPlanes<>+61(SB)/1, $0x00
 DATA scalesiq3sPlanes<>+62(SB)/1, $0xf8
 DATA scalesiq3sPlanes<>+63(SB)/1, $0x41
 GLOBL scalesiq3sPlanes<>(SB), RODATA|NOPTR, $64
+
+DATA vector0f0f0f0f<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA vector0f0f0f0f<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA vector0f0f0f0f<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA vector0f0f0f0f<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA vector0f0f0f0f<>+32(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA vector0f0f0f0f<>+40(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA vector0f0f0f0f<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA vector0f0f0f0f<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
+GLOBL vector0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 DATA alternate0<>+0(SB)/1, $0x00
 DATA alternate0<>+1(SB)/1, $0x02
@@ -48941,11 +48940,10 @@ TEXT ·avx512DotQuadsIQ2_XXSx1(SB), NOSPLIT, $0-176
 	MOVL      $0x0000f000, DX
 	KMOVW     DX, K1
 	LEAQ      ·iq2xxsPlanes+0(SB), R9
-	VMOVDQU32 bits<>+0(SB), Z4
+	VMOVDQU32 bits<>+0(SB), Z3
 	VMOVDQU32 levelsiq2xxsPlanes<>+0(SB), Z2
-	VMOVDQU32 scalesiq2xxsPlanes<>+0(SB), Z3
-	VMOVDQU32 multishift3830181028200800<>+0(SB), Z5
-	VMOVDQU32 multishift352e150e27200700<>+0(SB), Z6
+	VMOVDQU32 multishift3830181028200800<>+0(SB), Z4
+	VMOVDQU32 multishift352e150e27200700<>+0(SB), Z5
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -48963,7 +48961,7 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VPXOR           Y7, Y7, Y7
+	VPXOR           Y6, Y6, Y6
 	MOVWQZX         (BX)(CX*1), R12
 	MOVWQZX         (BX)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -48974,7 +48972,7 @@ block:
 	MOVWQZX         (BX), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x00, R12, X7, X7
+	VPINSRQ         $0x00, R12, X6, X6
 	MOVWQZX         (SI)(CX*1), R12
 	MOVWQZX         (SI)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -48985,8 +48983,8 @@ block:
 	MOVWQZX         (SI), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x01, R12, X7, X7
-	VPXOR           Y8, Y8, Y8
+	VPINSRQ         $0x01, R12, X6, X6
+	VPXOR           Y7, Y7, Y7
 	MOVWQZX         (DI)(CX*1), R12
 	MOVWQZX         (DI)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -48997,7 +48995,7 @@ block:
 	MOVWQZX         (DI), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x00, R12, X8, X8
+	VPINSRQ         $0x00, R12, X7, X7
 	MOVWQZX         (R8)(CX*1), R12
 	MOVWQZX         (R8)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -49008,174 +49006,117 @@ block:
 	MOVWQZX         (R8), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x01, R12, X8, X8
-	VINSERTI128     $0x01, X8, Y7, Y7
-	VCVTPH2PS       Y7, Z7
+	VPINSRQ         $0x01, R12, X7, X7
+	VINSERTI128     $0x01, X7, Y6, Y6
+	VCVTPH2PS       Y6, Z6
 	PREFETCHT0      (R10)
-	VBROADCASTI32X4 2(BX), Z8
-	VINSERTI32X4    $0x01, 2(SI), Z8, Z8
-	VINSERTI32X4    $0x02, 2(DI), Z8, Z8
+	VBROADCASTI32X4 2(BX), Z7
+	VINSERTI32X4    $0x01, 2(SI), Z7, Z7
+	VINSERTI32X4    $0x02, 2(DI), Z7, Z7
 	PREFETCHT0      64(R10)
-	VINSERTI32X4    $0x03, 2(R8), Z8, Z8
-	VBROADCASTI32X4 2(BX)(AX*1), Z9
-	VINSERTI32X4    $0x01, 2(SI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x02, 2(DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 2(R8), Z7, Z7
+	VBROADCASTI32X4 2(BX)(AX*1), Z8
+	VINSERTI32X4    $0x01, 2(SI)(AX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 2(DI)(AX*1), Z8, Z8
 	PREFETCHT0      128(R10)
-	VINSERTI32X4    $0x03, 2(R8)(AX*1), Z9, Z9
-	VBROADCASTI32X4 2(BX)(AX*2), Z10
-	VINSERTI32X4    $0x01, 2(SI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x02, 2(DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, 2(R8)(AX*1), Z8, Z8
+	VBROADCASTI32X4 2(BX)(AX*2), Z9
+	VINSERTI32X4    $0x01, 2(SI)(AX*2), Z9, Z9
+	VINSERTI32X4    $0x02, 2(DI)(AX*2), Z9, Z9
 	PREFETCHT0      192(R10)
-	VINSERTI32X4    $0x03, 2(R8)(AX*2), Z10, Z10
-	VBROADCASTI32X4 2(BX)(CX*1), Z11
-	VINSERTI32X4    $0x01, 2(SI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x02, 2(DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 2(R8)(AX*2), Z9, Z9
+	VBROADCASTI32X4 2(BX)(CX*1), Z10
+	VINSERTI32X4    $0x01, 2(SI)(CX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 2(DI)(CX*1), Z10, Z10
 	PREFETCHT0      256(R10)
-	VINSERTI32X4    $0x03, 2(R8)(CX*1), Z11, Z11
-	VPUNPCKLDQ      Z9, Z8, Z12
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLDQ      Z11, Z10, Z9
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z9, Z12, Z11
-	VPUNPCKHQDQ     Z9, Z12, Z9
-	VPUNPCKLQDQ     Z10, Z8, Z12
-	VPUNPCKHQDQ     Z10, Z8, Z8
-	VPMULTISHIFTQB  Z11, Z5, Z10
-	VPMULTISHIFTQB  Z9, Z6, Z11
-	VPMOVB2M        Z10, K1
-	VMOVDQU32       (R9), Z13
-	VMOVDQU32       64(R9), Z14
-	VPERMT2B        Z14, Z10, Z13
-	VMOVDQU32       128(R9), Z14
-	VMOVDQU32       192(R9), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQU8        Z14, K1, Z13
-	VMOVDQU32       256(R9), Z14
-	VMOVDQU32       320(R9), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQU32       384(R9), Z15
-	VMOVDQU32       448(R9), Z16
-	VPERMT2B        Z16, Z10, Z15
-	VMOVDQU8        Z15, K1, Z14
-	VMOVDQU32       parity0<>+0(SB), Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z11, Z10
-	VPUNPCKLBW      Z10, Z0, Z11
-	VPUNPCKHBW      Z10, Z0, Z10
-	VPUNPCKLBW      Z13, Z14, Z15
-	VPUNPCKHBW      Z13, Z14, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z16
-	VPBROADCASTQ    (R11), Z17
-	VPBROADCASTQ    8(R11), Z18
-	VPUNPCKLWD      Z15, Z11, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z14
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z14
-	VPUNPCKLWD      Z13, Z10, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z16
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z16
-	VPBROADCASTQ    16(R11), Z17
-	VPBROADCASTQ    24(R11), Z18
-	VPUNPCKHWD      Z15, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z17, Z15, Z14
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z18, Z11, Z14
-	VPUNPCKHWD      Z13, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z17, Z11, Z16
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z18, Z10, Z16
-	VSHUFPS         $0xdd, Z16, Z14, Z10
-	VSHUFPS         $0x88, Z16, Z14, Z14
-	VPADDD          Z10, Z14, Z14
-	VPSRLD          $0x1c, Z9, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z7, Z9, Z9
-	VPADDD.BCST     36(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    32(R11), Z10
-	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z1
-	VPMULTISHIFTQB  Z12, Z5, Z9
-	VPMULTISHIFTQB  Z8, Z6, Z10
+	VINSERTI32X4    $0x03, 2(R8)(CX*1), Z10, Z10
+	VPUNPCKLDQ      Z8, Z7, Z11
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLDQ      Z10, Z9, Z8
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLQDQ     Z8, Z11, Z10
+	VPUNPCKHQDQ     Z8, Z11, Z8
+	VPUNPCKLQDQ     Z9, Z7, Z11
+	VPUNPCKHQDQ     Z9, Z7, Z7
+	VPMULTISHIFTQB  Z10, Z4, Z9
+	VPMULTISHIFTQB  Z8, Z5, Z10
 	VPMOVB2M        Z9, K1
-	VMOVDQU32       (R9), Z11
-	VMOVDQU32       64(R9), Z12
-	VPERMT2B        Z12, Z9, Z11
-	VMOVDQU32       128(R9), Z12
-	VMOVDQU32       192(R9), Z13
-	VPERMT2B        Z13, Z9, Z12
-	VMOVDQU8        Z12, K1, Z11
-	VMOVDQU32       256(R9), Z12
-	VMOVDQU32       320(R9), Z13
-	VPERMT2B        Z13, Z9, Z12
-	VMOVDQU32       384(R9), Z13
-	VMOVDQU32       448(R9), Z14
-	VPERMT2B        Z14, Z9, Z13
+	VMOVDQU32       (R9), Z12
+	VPERMT2B        64(R9), Z9, Z12
+	VMOVDQU32       128(R9), Z13
+	VPERMT2B        192(R9), Z9, Z13
 	VMOVDQU8        Z13, K1, Z12
+	VMOVDQU32       256(R9), Z13
+	VPERMT2B        320(R9), Z9, Z13
+	VMOVDQU32       384(R9), Z14
+	VPERMT2B        448(R9), Z9, Z14
+	VMOVDQU8        Z14, K1, Z13
 	VMOVDQU32       parity0<>+0(SB), Z9
 	VGF2P8AFFINEQB  $0x00, Z9, Z10, Z9
-	VPUNPCKLBW      Z9, Z0, Z10
+	VPMULTISHIFTQB  Z11, Z4, Z10
+	VPMULTISHIFTQB  Z7, Z5, Z11
+	VPMOVB2M        Z10, K1
+	VMOVDQU32       (R9), Z14
+	VPERMT2B        64(R9), Z10, Z14
+	VMOVDQU32       128(R9), Z15
+	VPERMT2B        192(R9), Z10, Z15
+	VMOVDQU8        Z15, K1, Z14
+	VMOVDQU32       256(R9), Z15
+	VPERMT2B        320(R9), Z10, Z15
+	VMOVDQU32       384(R9), Z16
+	VPERMT2B        448(R9), Z10, Z16
+	VMOVDQU8        Z16, K1, Z15
+	VMOVDQU32       parity0<>+0(SB), Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z11, Z10
+	VPUNPCKLBW      Z9, Z0, Z11
 	VPUNPCKHBW      Z9, Z0, Z9
-	VPUNPCKLBW      Z11, Z12, Z13
-	VPUNPCKHBW      Z11, Z12, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z14
-	VPBROADCASTQ    40(R11), Z15
-	VPBROADCASTQ    48(R11), Z16
-	VPUNPCKLWD      Z13, Z10, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
+	VPUNPCKLBW      Z12, Z13, Z16
+	VPUNPCKHBW      Z12, Z13, Z12
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z17
+	VPUNPCKLWD      Z16, Z11, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
+	VPUNPCKLWD      Z12, Z9, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKHWD      Z16, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z3, Z11
+	VPUNPCKHWD      Z12, Z9, Z9
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPSRLW          $0x04, Z18, Z12
+	VPSRLW          $0x04, Z19, Z16
+	VPSRLW          $0x04, Z11, Z20
+	VPSRLW          $0x04, Z9, Z21
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z16, Z16
 	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z12
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z12
-	VPUNPCKLWD      Z11, Z9, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z14
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z14
-	VPBROADCASTQ    56(R11), Z15
-	VPBROADCASTQ    64(R11), Z16
-	VPUNPCKHWD      Z13, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z15, Z13, Z12
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z16, Z10, Z12
-	VPUNPCKHWD      Z11, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z15, Z10, Z14
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z11, Z11
 	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z16, Z9, Z14
-	VSHUFPS         $0xdd, Z14, Z12, Z9
-	VSHUFPS         $0x88, Z14, Z12, Z12
-	VPADDD          Z9, Z12, Z12
+	VPBROADCASTQ    (R11), Z22
+	VPDPBUSD        Z22, Z12, Z13
+	VPDPBUSD        Z22, Z16, Z17
+	VPBROADCASTQ    8(R11), Z12
+	VPDPBUSD        Z12, Z18, Z13
+	VPDPBUSD        Z12, Z19, Z17
+	VPBROADCASTQ    16(R11), Z12
+	VPDPBUSD        Z12, Z20, Z13
+	VPDPBUSD        Z12, Z21, Z17
+	VPBROADCASTQ    24(R11), Z12
+	VPDPBUSD        Z12, Z11, Z13
+	VPDPBUSD        Z12, Z9, Z17
+	VSHUFPS         $0xdd, Z17, Z13, Z9
+	VSHUFPS         $0x88, Z17, Z13, Z13
+	VPADDD          Z9, Z13, Z13
 	VPSRLD          $0x1c, Z8, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z7, Z8, Z8
-	VPADDD.BCST     76(R11), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    72(R11), Z9
+	VPERMPS         scalesiq2xxsPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z6, Z8, Z8
+	VPADDD.BCST     36(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    32(R11), Z9
 	VMULPS          Z8, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
+	VFMADD231PS     Z9, Z13, Z1
 	VBROADCASTI32X4 18(BX), Z8
 	VINSERTI32X4    $0x01, 18(SI), Z8, Z8
 	VINSERTI32X4    $0x02, 18(DI), Z8, Z8
@@ -49186,488 +49127,513 @@ block:
 	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z9, Z9
 	PREFETCHT0      384(R10)
 	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z9, Z9
-	VBROADCASTI32X4 18(BX)(AX*2), Z10
-	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z10, Z10
+	VBROADCASTI32X4 18(BX)(AX*2), Z11
+	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z11, Z11
 	PREFETCHT0      448(R10)
-	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z10, Z10
-	VBROADCASTI32X4 18(BX)(CX*1), Z11
-	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z11, Z11
+	VBROADCASTI32X4 18(BX)(CX*1), Z12
+	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z12, Z12
 	PREFETCHT0      512(R10)
-	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z11, Z11
-	VPUNPCKLDQ      Z9, Z8, Z12
+	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z12, Z12
+	VPUNPCKLDQ      Z9, Z8, Z13
 	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLDQ      Z11, Z10, Z9
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z9, Z12, Z11
-	VPUNPCKHQDQ     Z9, Z12, Z9
-	VPUNPCKLQDQ     Z10, Z8, Z12
-	VPUNPCKHQDQ     Z10, Z8, Z8
-	VPMULTISHIFTQB  Z11, Z5, Z10
-	VPMULTISHIFTQB  Z9, Z6, Z11
-	VPMOVB2M        Z10, K1
-	VMOVDQU32       (R9), Z13
-	VMOVDQU32       64(R9), Z14
-	VPERMT2B        Z14, Z10, Z13
-	VMOVDQU32       128(R9), Z14
-	VMOVDQU32       192(R9), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQU8        Z14, K1, Z13
-	VMOVDQU32       256(R9), Z14
-	VMOVDQU32       320(R9), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQU32       384(R9), Z15
-	VMOVDQU32       448(R9), Z16
-	VPERMT2B        Z16, Z10, Z15
-	VMOVDQU8        Z15, K1, Z14
-	VMOVDQU32       parity0<>+0(SB), Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z11, Z10
-	VPUNPCKLBW      Z10, Z0, Z11
+	VPUNPCKLDQ      Z12, Z11, Z9
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z9, Z13, Z12
+	VPUNPCKHQDQ     Z9, Z13, Z9
+	VPUNPCKLQDQ     Z11, Z8, Z13
+	VPUNPCKHQDQ     Z11, Z8, Z8
+	VPMULTISHIFTQB  Z12, Z4, Z11
+	VPMULTISHIFTQB  Z9, Z5, Z12
+	VPMOVB2M        Z11, K1
+	VMOVDQU32       (R9), Z16
+	VPERMT2B        64(R9), Z11, Z16
+	VMOVDQU32       128(R9), Z17
+	VPERMT2B        192(R9), Z11, Z17
+	VMOVDQU8        Z17, K1, Z16
+	VMOVDQU32       256(R9), Z17
+	VPERMT2B        320(R9), Z11, Z17
+	VMOVDQU32       384(R9), Z18
+	VPERMT2B        448(R9), Z11, Z18
+	VMOVDQU8        Z18, K1, Z17
+	VMOVDQU32       parity0<>+0(SB), Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z12, Z11
+	VPUNPCKLBW      Z10, Z0, Z12
 	VPUNPCKHBW      Z10, Z0, Z10
-	VPUNPCKLBW      Z13, Z14, Z15
-	VPUNPCKHBW      Z13, Z14, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z16
-	VPBROADCASTQ    80(R11), Z17
-	VPBROADCASTQ    88(R11), Z18
-	VPUNPCKLWD      Z15, Z11, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
+	VPUNPCKLBW      Z14, Z15, Z18
+	VPUNPCKHBW      Z14, Z15, Z14
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z19
+	VPUNPCKLWD      Z18, Z12, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKLWD      Z14, Z10, Z21
+	VGF2P8AFFINEQB  $0x00, Z21, Z3, Z21
+	VPUNPCKHWD      Z18, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z12, Z3, Z12
+	VPUNPCKHWD      Z14, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPSRLW          $0x04, Z20, Z14
+	VPSRLW          $0x04, Z21, Z18
+	VPSRLW          $0x04, Z12, Z22
+	VPSRLW          $0x04, Z10, Z23
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z18, Z18
 	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z14
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z14
-	VPUNPCKLWD      Z13, Z10, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z16
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z16
-	VPBROADCASTQ    96(R11), Z17
-	VPBROADCASTQ    104(R11), Z18
-	VPUNPCKHWD      Z15, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z17, Z15, Z14
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z18, Z11, Z14
-	VPUNPCKHWD      Z13, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z17, Z11, Z16
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z12, Z12
 	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z18, Z10, Z16
-	VSHUFPS         $0xdd, Z16, Z14, Z10
-	VSHUFPS         $0x88, Z16, Z14, Z14
-	VPADDD          Z10, Z14, Z14
+	VPBROADCASTQ    40(R11), Z24
+	VPDPBUSD        Z24, Z14, Z15
+	VPDPBUSD        Z24, Z18, Z19
+	VPBROADCASTQ    48(R11), Z14
+	VPDPBUSD        Z14, Z20, Z15
+	VPDPBUSD        Z14, Z21, Z19
+	VPBROADCASTQ    56(R11), Z14
+	VPDPBUSD        Z14, Z22, Z15
+	VPDPBUSD        Z14, Z23, Z19
+	VPBROADCASTQ    64(R11), Z14
+	VPDPBUSD        Z14, Z12, Z15
+	VPDPBUSD        Z14, Z10, Z19
+	VSHUFPS         $0xdd, Z19, Z15, Z10
+	VSHUFPS         $0x88, Z19, Z15, Z15
+	VPADDD          Z10, Z15, Z15
+	VPSRLD          $0x1c, Z7, Z7
+	VPERMPS         scalesiq2xxsPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z6, Z7, Z7
+	VPADDD.BCST     76(R11), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    72(R11), Z10
+	VMULPS          Z7, Z10, Z10
+	VFMADD231PS     Z10, Z15, Z1
+	VPMULTISHIFTQB  Z13, Z4, Z7
+	VPMULTISHIFTQB  Z8, Z5, Z10
+	VPMOVB2M        Z7, K1
+	VMOVDQU32       (R9), Z12
+	VPERMT2B        64(R9), Z7, Z12
+	VMOVDQU32       128(R9), Z13
+	VPERMT2B        192(R9), Z7, Z13
+	VMOVDQU8        Z13, K1, Z12
+	VMOVDQU32       256(R9), Z13
+	VPERMT2B        320(R9), Z7, Z13
+	VMOVDQU32       384(R9), Z14
+	VPERMT2B        448(R9), Z7, Z14
+	VMOVDQU8        Z14, K1, Z13
+	VMOVDQU32       parity0<>+0(SB), Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z10, Z7
+	VPUNPCKLBW      Z11, Z0, Z10
+	VPUNPCKHBW      Z11, Z0, Z11
+	VPUNPCKLBW      Z16, Z17, Z14
+	VPUNPCKHBW      Z16, Z17, Z15
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z17
+	VPUNPCKLWD      Z14, Z10, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
+	VPUNPCKLWD      Z15, Z11, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKHWD      Z14, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPUNPCKHWD      Z15, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z3, Z11
+	VPSRLW          $0x04, Z18, Z14
+	VPSRLW          $0x04, Z19, Z15
+	VPSRLW          $0x04, Z10, Z20
+	VPSRLW          $0x04, Z11, Z21
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z10, Z10
+	VPERMB          Z2, Z11, Z11
+	VPBROADCASTQ    80(R11), Z22
+	VPDPBUSD        Z22, Z14, Z16
+	VPDPBUSD        Z22, Z15, Z17
+	VPBROADCASTQ    88(R11), Z14
+	VPDPBUSD        Z14, Z18, Z16
+	VPDPBUSD        Z14, Z19, Z17
+	VPBROADCASTQ    96(R11), Z14
+	VPDPBUSD        Z14, Z20, Z16
+	VPDPBUSD        Z14, Z21, Z17
+	VPBROADCASTQ    104(R11), Z14
+	VPDPBUSD        Z14, Z10, Z16
+	VPDPBUSD        Z14, Z11, Z17
+	VSHUFPS         $0xdd, Z17, Z16, Z10
+	VSHUFPS         $0x88, Z17, Z16, Z16
+	VPADDD          Z10, Z16, Z16
 	VPSRLD          $0x1c, Z9, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z7, Z9, Z9
-	VPADDD.BCST     116(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
+	VPERMPS         scalesiq2xxsPlanes<>+0(SB), Z9, Z9
+	VMULPS          Z6, Z9, Z9
+	VPADDD.BCST     116(R11), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
 	VBROADCASTSS    112(R11), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z1
-	VPMULTISHIFTQB  Z12, Z5, Z9
-	VPMULTISHIFTQB  Z8, Z6, Z10
-	VPMOVB2M        Z9, K1
-	VMOVDQU32       (R9), Z11
-	VMOVDQU32       64(R9), Z12
-	VPERMT2B        Z12, Z9, Z11
-	VMOVDQU32       128(R9), Z12
-	VMOVDQU32       192(R9), Z13
-	VPERMT2B        Z13, Z9, Z12
-	VMOVDQU8        Z12, K1, Z11
-	VMOVDQU32       256(R9), Z12
-	VMOVDQU32       320(R9), Z13
-	VPERMT2B        Z13, Z9, Z12
-	VMOVDQU32       384(R9), Z13
-	VMOVDQU32       448(R9), Z14
-	VPERMT2B        Z14, Z9, Z13
-	VMOVDQU8        Z13, K1, Z12
-	VMOVDQU32       parity0<>+0(SB), Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z10, Z9
-	VPUNPCKLBW      Z9, Z0, Z10
-	VPUNPCKHBW      Z9, Z0, Z9
-	VPUNPCKLBW      Z11, Z12, Z13
-	VPUNPCKHBW      Z11, Z12, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z14
-	VPBROADCASTQ    120(R11), Z15
-	VPBROADCASTQ    128(R11), Z16
-	VPUNPCKLWD      Z13, Z10, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z12
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z12
-	VPUNPCKLWD      Z11, Z9, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z14
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z14
-	VPBROADCASTQ    136(R11), Z15
-	VPBROADCASTQ    144(R11), Z16
-	VPUNPCKHWD      Z13, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z15, Z13, Z12
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z16, Z10, Z12
-	VPUNPCKHWD      Z11, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z15, Z10, Z14
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z16, Z9, Z14
-	VSHUFPS         $0xdd, Z14, Z12, Z9
-	VSHUFPS         $0x88, Z14, Z12, Z12
-	VPADDD          Z9, Z12, Z12
-	VPSRLD          $0x1c, Z8, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z7, Z8, Z8
-	VPADDD.BCST     156(R11), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    152(R11), Z9
-	VMULPS          Z8, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VBROADCASTI32X4 34(BX), Z8
-	VINSERTI32X4    $0x01, 34(SI), Z8, Z8
+	VFMADD231PS     Z10, Z16, Z1
+	VBROADCASTI32X4 34(BX), Z9
+	VINSERTI32X4    $0x01, 34(SI), Z9, Z9
 	PREFETCHT0      576(R10)
-	VINSERTI32X4    $0x02, 34(DI), Z8, Z8
-	VINSERTI32X4    $0x03, 34(R8), Z8, Z8
-	VBROADCASTI32X4 34(BX)(AX*1), Z9
-	VINSERTI32X4    $0x01, 34(SI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 34(DI), Z9, Z9
+	VINSERTI32X4    $0x03, 34(R8), Z9, Z9
+	VBROADCASTI32X4 34(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 34(SI)(AX*1), Z10, Z10
 	PREFETCHT0      640(R10)
-	VINSERTI32X4    $0x02, 34(DI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x03, 34(R8)(AX*1), Z9, Z9
-	VBROADCASTI32X4 34(BX)(AX*2), Z10
-	VINSERTI32X4    $0x01, 34(SI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, 34(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 34(R8)(AX*1), Z10, Z10
+	VBROADCASTI32X4 34(BX)(AX*2), Z11
+	VINSERTI32X4    $0x01, 34(SI)(AX*2), Z11, Z11
 	PREFETCHT0      704(R10)
-	VINSERTI32X4    $0x02, 34(DI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x03, 34(R8)(AX*2), Z10, Z10
-	VBROADCASTI32X4 34(BX)(CX*1), Z11
-	VINSERTI32X4    $0x01, 34(SI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 34(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 34(R8)(AX*2), Z11, Z11
+	VBROADCASTI32X4 34(BX)(CX*1), Z14
+	VINSERTI32X4    $0x01, 34(SI)(CX*1), Z14, Z14
 	PREFETCHT0      768(R10)
-	VINSERTI32X4    $0x02, 34(DI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x03, 34(R8)(CX*1), Z11, Z11
-	VPUNPCKLDQ      Z9, Z8, Z12
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLDQ      Z11, Z10, Z9
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z9, Z12, Z11
-	VPUNPCKHQDQ     Z9, Z12, Z9
-	VPUNPCKLQDQ     Z10, Z8, Z12
-	VPUNPCKHQDQ     Z10, Z8, Z8
-	VPMULTISHIFTQB  Z11, Z5, Z10
-	VPMULTISHIFTQB  Z9, Z6, Z11
-	VPMOVB2M        Z10, K1
-	VMOVDQU32       (R9), Z13
-	VMOVDQU32       64(R9), Z14
-	VPERMT2B        Z14, Z10, Z13
-	VMOVDQU32       128(R9), Z14
-	VMOVDQU32       192(R9), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQU8        Z14, K1, Z13
-	VMOVDQU32       256(R9), Z14
-	VMOVDQU32       320(R9), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQU32       384(R9), Z15
-	VMOVDQU32       448(R9), Z16
-	VPERMT2B        Z16, Z10, Z15
-	VMOVDQU8        Z15, K1, Z14
-	VMOVDQU32       parity0<>+0(SB), Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z11, Z10
-	VPUNPCKLBW      Z10, Z0, Z11
-	VPUNPCKHBW      Z10, Z0, Z10
-	VPUNPCKLBW      Z13, Z14, Z15
-	VPUNPCKHBW      Z13, Z14, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z16
-	VPBROADCASTQ    160(R11), Z17
-	VPBROADCASTQ    168(R11), Z18
-	VPUNPCKLWD      Z15, Z11, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z14
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z14
-	VPUNPCKLWD      Z13, Z10, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z16
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z16
-	VPBROADCASTQ    176(R11), Z17
-	VPBROADCASTQ    184(R11), Z18
-	VPUNPCKHWD      Z15, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z17, Z15, Z14
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z18, Z11, Z14
-	VPUNPCKHWD      Z13, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z17, Z11, Z16
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z18, Z10, Z16
-	VSHUFPS         $0xdd, Z16, Z14, Z10
-	VSHUFPS         $0x88, Z16, Z14, Z14
-	VPADDD          Z10, Z14, Z14
-	VPSRLD          $0x1c, Z9, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z7, Z9, Z9
-	VPADDD.BCST     196(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    192(R11), Z10
-	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z1
-	VPMULTISHIFTQB  Z12, Z5, Z9
-	VPMULTISHIFTQB  Z8, Z6, Z10
-	VPMOVB2M        Z9, K1
-	VMOVDQU32       (R9), Z11
-	VMOVDQU32       64(R9), Z12
-	VPERMT2B        Z12, Z9, Z11
-	VMOVDQU32       128(R9), Z12
-	VMOVDQU32       192(R9), Z13
-	VPERMT2B        Z13, Z9, Z12
-	VMOVDQU8        Z12, K1, Z11
-	VMOVDQU32       256(R9), Z12
-	VMOVDQU32       320(R9), Z13
-	VPERMT2B        Z13, Z9, Z12
-	VMOVDQU32       384(R9), Z13
-	VMOVDQU32       448(R9), Z14
-	VPERMT2B        Z14, Z9, Z13
-	VMOVDQU8        Z13, K1, Z12
-	VMOVDQU32       parity0<>+0(SB), Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z10, Z9
-	VPUNPCKLBW      Z9, Z0, Z10
-	VPUNPCKHBW      Z9, Z0, Z9
-	VPUNPCKLBW      Z11, Z12, Z13
-	VPUNPCKHBW      Z11, Z12, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z14
-	VPBROADCASTQ    200(R11), Z15
-	VPBROADCASTQ    208(R11), Z16
-	VPUNPCKLWD      Z13, Z10, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
+	VINSERTI32X4    $0x02, 34(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 34(R8)(CX*1), Z14, Z14
+	VPUNPCKLDQ      Z10, Z9, Z15
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLDQ      Z14, Z11, Z10
+	VPUNPCKHDQ      Z14, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z15, Z14
+	VPUNPCKHQDQ     Z10, Z15, Z10
+	VPUNPCKLQDQ     Z11, Z9, Z15
+	VPUNPCKHQDQ     Z11, Z9, Z9
+	VPMULTISHIFTQB  Z14, Z4, Z11
+	VPMULTISHIFTQB  Z10, Z5, Z14
+	VPMOVB2M        Z11, K1
+	VMOVDQU32       (R9), Z16
+	VPERMT2B        64(R9), Z11, Z16
+	VMOVDQU32       128(R9), Z17
+	VPERMT2B        192(R9), Z11, Z17
+	VMOVDQU8        Z17, K1, Z16
+	VMOVDQU32       256(R9), Z17
+	VPERMT2B        320(R9), Z11, Z17
+	VMOVDQU32       384(R9), Z18
+	VPERMT2B        448(R9), Z11, Z18
+	VMOVDQU8        Z18, K1, Z17
+	VMOVDQU32       parity0<>+0(SB), Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z14, Z11
+	VPUNPCKLBW      Z7, Z0, Z14
+	VPUNPCKHBW      Z7, Z0, Z7
+	VPUNPCKLBW      Z12, Z13, Z18
+	VPUNPCKHBW      Z12, Z13, Z12
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z19
+	VPUNPCKLWD      Z18, Z14, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKLWD      Z12, Z7, Z21
+	VGF2P8AFFINEQB  $0x00, Z21, Z3, Z21
+	VPUNPCKHWD      Z18, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z14, Z3, Z14
+	VPUNPCKHWD      Z12, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z20, Z12
+	VPSRLW          $0x04, Z21, Z18
+	VPSRLW          $0x04, Z14, Z22
+	VPSRLW          $0x04, Z7, Z23
+	VPERMB          Z2, Z12, Z12
 	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z12
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z12
-	VPUNPCKLWD      Z11, Z9, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z14
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z14
-	VPBROADCASTQ    216(R11), Z15
-	VPBROADCASTQ    224(R11), Z16
-	VPUNPCKHWD      Z13, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z15, Z13, Z12
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z16, Z10, Z12
-	VPUNPCKHWD      Z11, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z15, Z10, Z14
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z16, Z9, Z14
-	VSHUFPS         $0xdd, Z14, Z12, Z9
-	VSHUFPS         $0x88, Z14, Z12, Z12
-	VPADDD          Z9, Z12, Z12
-	VPSRLD          $0x1c, Z8, Z8
-	VPERMPS         Z3, Z8, Z8
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z7, Z7
+	VPBROADCASTQ    120(R11), Z24
+	VPDPBUSD        Z24, Z12, Z13
+	VPDPBUSD        Z24, Z18, Z19
+	VPBROADCASTQ    128(R11), Z12
+	VPDPBUSD        Z12, Z20, Z13
+	VPDPBUSD        Z12, Z21, Z19
+	VPBROADCASTQ    136(R11), Z12
+	VPDPBUSD        Z12, Z22, Z13
+	VPDPBUSD        Z12, Z23, Z19
+	VPBROADCASTQ    144(R11), Z12
+	VPDPBUSD        Z12, Z14, Z13
+	VPDPBUSD        Z12, Z7, Z19
+	VSHUFPS         $0xdd, Z19, Z13, Z7
+	VSHUFPS         $0x88, Z19, Z13, Z13
+	VPADDD          Z7, Z13, Z13
+	VPSRLD          $0x1c, Z8, Z7
+	VPERMPS         scalesiq2xxsPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z6, Z7, Z7
+	VPADDD.BCST     156(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    152(R11), Z8
 	VMULPS          Z7, Z8, Z8
-	VPADDD.BCST     236(R11), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    232(R11), Z9
-	VMULPS          Z8, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
+	VFMADD231PS     Z8, Z13, Z1
+	VPMULTISHIFTQB  Z15, Z4, Z7
+	VPMULTISHIFTQB  Z9, Z5, Z8
+	VPMOVB2M        Z7, K1
+	VMOVDQU32       (R9), Z12
+	VPERMT2B        64(R9), Z7, Z12
+	VMOVDQU32       128(R9), Z13
+	VPERMT2B        192(R9), Z7, Z13
+	VMOVDQU8        Z13, K1, Z12
+	VMOVDQU32       256(R9), Z13
+	VPERMT2B        320(R9), Z7, Z13
+	VMOVDQU32       384(R9), Z14
+	VPERMT2B        448(R9), Z7, Z14
+	VMOVDQU8        Z14, K1, Z13
+	VMOVDQU32       parity0<>+0(SB), Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z8, Z7
+	VPUNPCKLBW      Z11, Z0, Z8
+	VPUNPCKHBW      Z11, Z0, Z11
+	VPUNPCKLBW      Z16, Z17, Z14
+	VPUNPCKHBW      Z16, Z17, Z15
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z17
+	VPUNPCKLWD      Z14, Z8, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
+	VPUNPCKLWD      Z15, Z11, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKHWD      Z14, Z8, Z8
+	VGF2P8AFFINEQB  $0x00, Z8, Z3, Z8
+	VPUNPCKHWD      Z15, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z3, Z11
+	VPSRLW          $0x04, Z18, Z14
+	VPSRLW          $0x04, Z19, Z15
+	VPSRLW          $0x04, Z8, Z20
+	VPSRLW          $0x04, Z11, Z21
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z8, Z8
+	VPERMB          Z2, Z11, Z11
+	VPBROADCASTQ    160(R11), Z22
+	VPDPBUSD        Z22, Z14, Z16
+	VPDPBUSD        Z22, Z15, Z17
+	VPBROADCASTQ    168(R11), Z14
+	VPDPBUSD        Z14, Z18, Z16
+	VPDPBUSD        Z14, Z19, Z17
+	VPBROADCASTQ    176(R11), Z14
+	VPDPBUSD        Z14, Z20, Z16
+	VPDPBUSD        Z14, Z21, Z17
+	VPBROADCASTQ    184(R11), Z14
+	VPDPBUSD        Z14, Z8, Z16
+	VPDPBUSD        Z14, Z11, Z17
+	VSHUFPS         $0xdd, Z17, Z16, Z8
+	VSHUFPS         $0x88, Z17, Z16, Z16
+	VPADDD          Z8, Z16, Z16
+	VPSRLD          $0x1c, Z10, Z8
+	VPERMPS         scalesiq2xxsPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z6, Z8, Z8
+	VPADDD.BCST     196(R11), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    192(R11), Z10
+	VMULPS          Z8, Z10, Z10
+	VFMADD231PS     Z10, Z16, Z1
 	VBROADCASTI32X4 50(BX), Z8
 	VINSERTI32X4    $0x01, 50(SI), Z8, Z8
 	PREFETCHT0      832(R10)
 	VINSERTI32X4    $0x02, 50(DI), Z8, Z8
 	VINSERTI32X4    $0x03, 50(R8), Z8, Z8
-	VBROADCASTI32X4 50(BX)(AX*1), Z9
-	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z9, Z9
+	VBROADCASTI32X4 50(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z10, Z10
 	PREFETCHT0      896(R10)
-	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z9, Z9
-	VBROADCASTI32X4 50(BX)(AX*2), Z10
-	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z10, Z10
+	VBROADCASTI32X4 50(BX)(AX*2), Z11
+	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z11, Z11
 	PREFETCHT0      960(R10)
-	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z10, Z10
-	VBROADCASTI32X4 50(BX)(CX*1), Z11
-	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z11, Z11
+	VBROADCASTI32X4 50(BX)(CX*1), Z14
+	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z14, Z14
 	PREFETCHT0      1024(R10)
-	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z11, Z11
-	VPUNPCKLDQ      Z9, Z8, Z12
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLDQ      Z11, Z10, Z9
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z9, Z12, Z11
-	VPUNPCKHQDQ     Z9, Z12, Z9
-	VPUNPCKLQDQ     Z10, Z8, Z12
-	VPUNPCKHQDQ     Z10, Z8, Z8
-	VPMULTISHIFTQB  Z11, Z5, Z10
-	VPMULTISHIFTQB  Z9, Z6, Z11
-	VPMOVB2M        Z10, K1
-	VMOVDQU32       (R9), Z13
-	VMOVDQU32       64(R9), Z14
-	VPERMT2B        Z14, Z10, Z13
-	VMOVDQU32       128(R9), Z14
-	VMOVDQU32       192(R9), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQU8        Z14, K1, Z13
-	VMOVDQU32       256(R9), Z14
-	VMOVDQU32       320(R9), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQU32       384(R9), Z15
-	VMOVDQU32       448(R9), Z16
-	VPERMT2B        Z16, Z10, Z15
-	VMOVDQU8        Z15, K1, Z14
-	VMOVDQU32       parity0<>+0(SB), Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z11, Z10
-	VPUNPCKLBW      Z10, Z0, Z11
-	VPUNPCKHBW      Z10, Z0, Z10
-	VPUNPCKLBW      Z13, Z14, Z15
-	VPUNPCKHBW      Z13, Z14, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z16
-	VPBROADCASTQ    240(R11), Z17
-	VPBROADCASTQ    248(R11), Z18
-	VPUNPCKLWD      Z15, Z11, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
+	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z14, Z14
+	VPUNPCKLDQ      Z10, Z8, Z15
+	VPUNPCKHDQ      Z10, Z8, Z8
+	VPUNPCKLDQ      Z14, Z11, Z10
+	VPUNPCKHDQ      Z14, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z15, Z14
+	VPUNPCKHQDQ     Z10, Z15, Z10
+	VPUNPCKLQDQ     Z11, Z8, Z15
+	VPUNPCKHQDQ     Z11, Z8, Z8
+	VPMULTISHIFTQB  Z14, Z4, Z11
+	VPMULTISHIFTQB  Z10, Z5, Z14
+	VPMOVB2M        Z11, K1
+	VMOVDQU32       (R9), Z16
+	VPERMT2B        64(R9), Z11, Z16
+	VMOVDQU32       128(R9), Z17
+	VPERMT2B        192(R9), Z11, Z17
+	VMOVDQU8        Z17, K1, Z16
+	VMOVDQU32       256(R9), Z17
+	VPERMT2B        320(R9), Z11, Z17
+	VMOVDQU32       384(R9), Z18
+	VPERMT2B        448(R9), Z11, Z18
+	VMOVDQU8        Z18, K1, Z17
+	VMOVDQU32       parity0<>+0(SB), Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z14, Z11
+	VPUNPCKLBW      Z7, Z0, Z14
+	VPUNPCKHBW      Z7, Z0, Z7
+	VPUNPCKLBW      Z12, Z13, Z18
+	VPUNPCKHBW      Z12, Z13, Z12
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z19
+	VPUNPCKLWD      Z18, Z14, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKLWD      Z12, Z7, Z21
+	VGF2P8AFFINEQB  $0x00, Z21, Z3, Z21
+	VPUNPCKHWD      Z18, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z14, Z3, Z14
+	VPUNPCKHWD      Z12, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z20, Z12
+	VPSRLW          $0x04, Z21, Z18
+	VPSRLW          $0x04, Z14, Z22
+	VPSRLW          $0x04, Z7, Z23
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z18, Z18
 	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z14
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z14
-	VPUNPCKLWD      Z13, Z10, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z16
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z16
-	VPBROADCASTQ    256(R11), Z17
-	VPBROADCASTQ    264(R11), Z18
-	VPUNPCKHWD      Z15, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z17, Z15, Z14
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z18, Z11, Z14
-	VPUNPCKHWD      Z13, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z17, Z11, Z16
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z18, Z10, Z16
-	VSHUFPS         $0xdd, Z16, Z14, Z10
-	VSHUFPS         $0x88, Z16, Z14, Z14
-	VPADDD          Z10, Z14, Z14
-	VPSRLD          $0x1c, Z9, Z9
-	VPERMPS         Z3, Z9, Z9
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z7, Z7
+	VPBROADCASTQ    200(R11), Z24
+	VPDPBUSD        Z24, Z12, Z13
+	VPDPBUSD        Z24, Z18, Z19
+	VPBROADCASTQ    208(R11), Z12
+	VPDPBUSD        Z12, Z20, Z13
+	VPDPBUSD        Z12, Z21, Z19
+	VPBROADCASTQ    216(R11), Z12
+	VPDPBUSD        Z12, Z22, Z13
+	VPDPBUSD        Z12, Z23, Z19
+	VPBROADCASTQ    224(R11), Z12
+	VPDPBUSD        Z12, Z14, Z13
+	VPDPBUSD        Z12, Z7, Z19
+	VSHUFPS         $0xdd, Z19, Z13, Z7
+	VSHUFPS         $0x88, Z19, Z13, Z13
+	VPADDD          Z7, Z13, Z13
+	VPSRLD          $0x1c, Z9, Z7
+	VPERMPS         scalesiq2xxsPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z6, Z7, Z7
+	VPADDD.BCST     236(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    232(R11), Z9
 	VMULPS          Z7, Z9, Z9
-	VPADDD.BCST     276(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
+	VFMADD231PS     Z9, Z13, Z1
+	VPMULTISHIFTQB  Z15, Z4, Z7
+	VPMULTISHIFTQB  Z8, Z5, Z9
+	VPMOVB2M        Z7, K1
+	VMOVDQU32       (R9), Z12
+	VPERMT2B        64(R9), Z7, Z12
+	VMOVDQU32       128(R9), Z13
+	VPERMT2B        192(R9), Z7, Z13
+	VMOVDQU8        Z13, K1, Z12
+	VMOVDQU32       256(R9), Z13
+	VPERMT2B        320(R9), Z7, Z13
+	VMOVDQU32       384(R9), Z14
+	VPERMT2B        448(R9), Z7, Z14
+	VMOVDQU8        Z14, K1, Z13
+	VMOVDQU32       parity0<>+0(SB), Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z9, Z7
+	VPUNPCKLBW      Z11, Z0, Z9
+	VPUNPCKHBW      Z11, Z0, Z11
+	VPUNPCKLBW      Z16, Z17, Z14
+	VPUNPCKHBW      Z16, Z17, Z15
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z17
+	VPUNPCKLWD      Z14, Z9, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
+	VPUNPCKLWD      Z15, Z11, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKHWD      Z14, Z9, Z9
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPUNPCKHWD      Z15, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z3, Z11
+	VPSRLW          $0x04, Z18, Z14
+	VPSRLW          $0x04, Z19, Z15
+	VPSRLW          $0x04, Z9, Z20
+	VPSRLW          $0x04, Z11, Z21
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z9, Z9
+	VPERMB          Z2, Z11, Z11
+	VPBROADCASTQ    240(R11), Z22
+	VPDPBUSD        Z22, Z14, Z16
+	VPDPBUSD        Z22, Z15, Z17
+	VPBROADCASTQ    248(R11), Z14
+	VPDPBUSD        Z14, Z18, Z16
+	VPDPBUSD        Z14, Z19, Z17
+	VPBROADCASTQ    256(R11), Z14
+	VPDPBUSD        Z14, Z20, Z16
+	VPDPBUSD        Z14, Z21, Z17
+	VPBROADCASTQ    264(R11), Z14
+	VPDPBUSD        Z14, Z9, Z16
+	VPDPBUSD        Z14, Z11, Z17
+	VSHUFPS         $0xdd, Z17, Z16, Z9
+	VSHUFPS         $0x88, Z17, Z16, Z16
+	VPADDD          Z9, Z16, Z16
+	VPSRLD          $0x1c, Z10, Z9
+	VPERMPS         scalesiq2xxsPlanes<>+0(SB), Z9, Z9
+	VMULPS          Z6, Z9, Z9
+	VPADDD.BCST     276(R11), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
 	VBROADCASTSS    272(R11), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z1
-	VPMULTISHIFTQB  Z12, Z5, Z9
-	VPMULTISHIFTQB  Z8, Z6, Z10
-	VPMOVB2M        Z9, K1
-	VMOVDQU32       (R9), Z11
-	VMOVDQU32       64(R9), Z12
-	VPERMT2B        Z12, Z9, Z11
-	VMOVDQU32       128(R9), Z12
-	VMOVDQU32       192(R9), Z13
-	VPERMT2B        Z13, Z9, Z12
-	VMOVDQU8        Z12, K1, Z11
-	VMOVDQU32       256(R9), Z12
-	VMOVDQU32       320(R9), Z13
-	VPERMT2B        Z13, Z9, Z12
-	VMOVDQU32       384(R9), Z13
-	VMOVDQU32       448(R9), Z14
-	VPERMT2B        Z14, Z9, Z13
-	VMOVDQU8        Z13, K1, Z12
-	VMOVDQU32       parity0<>+0(SB), Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z10, Z9
-	VPUNPCKLBW      Z9, Z0, Z10
-	VPUNPCKHBW      Z9, Z0, Z9
-	VPUNPCKLBW      Z11, Z12, Z13
-	VPUNPCKHBW      Z11, Z12, Z11
+	VFMADD231PS     Z10, Z16, Z1
+	VPUNPCKLBW      Z7, Z0, Z9
+	VPUNPCKHBW      Z7, Z0, Z7
+	VPUNPCKLBW      Z12, Z13, Z10
+	VPUNPCKHBW      Z12, Z13, Z11
 	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z14
-	VPBROADCASTQ    280(R11), Z15
-	VPBROADCASTQ    288(R11), Z16
-	VPUNPCKLWD      Z13, Z10, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z12
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z12
-	VPUNPCKLWD      Z11, Z9, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z14
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z14
-	VPBROADCASTQ    296(R11), Z15
-	VPBROADCASTQ    304(R11), Z16
-	VPUNPCKHWD      Z13, Z10, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z15, Z13, Z12
+	VMOVDQA32       Z0, Z13
+	VPUNPCKLWD      Z10, Z9, Z14
+	VGF2P8AFFINEQB  $0x00, Z14, Z3, Z14
+	VPUNPCKLWD      Z11, Z7, Z15
+	VGF2P8AFFINEQB  $0x00, Z15, Z3, Z15
+	VPUNPCKHWD      Z10, Z9, Z9
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPUNPCKHWD      Z11, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z14, Z10
+	VPSRLW          $0x04, Z15, Z11
+	VPSRLW          $0x04, Z9, Z16
+	VPSRLW          $0x04, Z7, Z17
 	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z16, Z10, Z12
-	VPUNPCKHWD      Z11, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z15, Z10, Z14
+	VPERMB          Z2, Z11, Z11
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z17, Z17
 	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z16, Z9, Z14
-	VSHUFPS         $0xdd, Z14, Z12, Z9
-	VSHUFPS         $0x88, Z14, Z12, Z12
-	VPADDD          Z9, Z12, Z12
-	VPSRLD          $0x1c, Z8, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z7, Z8, Z8
+	VPERMB          Z2, Z7, Z7
+	VPBROADCASTQ    280(R11), Z18
+	VPDPBUSD        Z18, Z10, Z12
+	VPDPBUSD        Z18, Z11, Z13
+	VPBROADCASTQ    288(R11), Z10
+	VPDPBUSD        Z10, Z14, Z12
+	VPDPBUSD        Z10, Z15, Z13
+	VPBROADCASTQ    296(R11), Z10
+	VPDPBUSD        Z10, Z16, Z12
+	VPDPBUSD        Z10, Z17, Z13
+	VPBROADCASTQ    304(R11), Z10
+	VPDPBUSD        Z10, Z9, Z12
+	VPDPBUSD        Z10, Z7, Z13
+	VSHUFPS         $0xdd, Z13, Z12, Z7
+	VSHUFPS         $0x88, Z13, Z12, Z12
+	VPADDD          Z7, Z12, Z12
+	VPSRLD          $0x1c, Z8, Z7
+	VPERMPS         scalesiq2xxsPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z6, Z7, Z7
 	VPADDD.BCST     316(R11), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    312(R11), Z7
-	VMULPS          Z8, Z7, Z7
-	VFMADD231PS     Z7, Z12, Z1
+	VBROADCASTSS    312(R11), Z6
+	VMULPS          Z7, Z6, Z6
+	VFMADD231PS     Z6, Z12, Z1
 	ADDQ            $0x00000140, R11
 	ADDQ            $0x00000420, R10
 	ADDQ            $0x00000042, BX
@@ -49866,10 +49832,9 @@ TEXT ·avx512DotQuadsIQ2_XSx1(SB), NOSPLIT, $0-176
 	MOVL      $0x0000f000, DX
 	KMOVW     DX, K1
 	LEAQ      ·iq2xsPlanes+0(SB), R9
-	VMOVDQU32 bits<>+0(SB), Z4
+	VMOVDQU32 bits<>+0(SB), Z3
 	VMOVDQU32 levelsiq2xsPlanes<>+0(SB), Z2
-	VMOVDQU32 scalesiq2xsPlanes<>+0(SB), Z3
-	VMOVDQU32 ones<>+0(SB), Z5
+	VMOVDQU32 ones<>+0(SB), Z4
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -49887,7 +49852,7 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VPXOR           Y6, Y6, Y6
+	VPXOR           Y5, Y5, Y5
 	MOVWQZX         (BX)(CX*1), R12
 	MOVWQZX         (BX)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -49898,7 +49863,7 @@ block:
 	MOVWQZX         (BX), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x00, R12, X6, X6
+	VPINSRQ         $0x00, R12, X5, X5
 	MOVWQZX         (SI)(CX*1), R12
 	MOVWQZX         (SI)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -49909,8 +49874,8 @@ block:
 	MOVWQZX         (SI), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x01, R12, X6, X6
-	VPXOR           Y7, Y7, Y7
+	VPINSRQ         $0x01, R12, X5, X5
+	VPXOR           Y6, Y6, Y6
 	MOVWQZX         (DI)(CX*1), R12
 	MOVWQZX         (DI)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -49921,7 +49886,7 @@ block:
 	MOVWQZX         (DI), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x00, R12, X7, X7
+	VPINSRQ         $0x00, R12, X6, X6
 	MOVWQZX         (R8)(CX*1), R12
 	MOVWQZX         (R8)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -49932,268 +49897,190 @@ block:
 	MOVWQZX         (R8), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x01, R12, X7, X7
-	VINSERTI128     $0x01, X7, Y6, Y6
-	VCVTPH2PS       Y6, Z6
+	VPINSRQ         $0x01, R12, X6, X6
+	VINSERTI128     $0x01, X6, Y5, Y5
+	VCVTPH2PS       Y5, Z5
 	PREFETCHT0      (R10)
-	VBROADCASTI32X4 58(BX), Z7
-	VINSERTI32X4    $0x01, 58(SI), Z7, Z7
-	VINSERTI32X4    $0x02, 58(DI), Z7, Z7
-	VINSERTI32X4    $0x03, 58(R8), Z7, Z7
+	VBROADCASTI32X4 58(BX), Z6
+	VINSERTI32X4    $0x01, 58(SI), Z6, Z6
+	VINSERTI32X4    $0x02, 58(DI), Z6, Z6
+	VINSERTI32X4    $0x03, 58(R8), Z6, Z6
 	PREFETCHT0      64(R10)
-	VBROADCASTI32X4 58(BX)(AX*1), Z8
-	VINSERTI32X4    $0x01, 58(SI)(AX*1), Z8, Z8
-	VINSERTI32X4    $0x02, 58(DI)(AX*1), Z8, Z8
-	VINSERTI32X4    $0x03, 58(R8)(AX*1), Z8, Z8
+	VBROADCASTI32X4 58(BX)(AX*1), Z7
+	VINSERTI32X4    $0x01, 58(SI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x02, 58(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 58(R8)(AX*1), Z7, Z7
 	PREFETCHT0      128(R10)
-	VBROADCASTI32X4 58(BX)(AX*2), Z9
-	VINSERTI32X4    $0x01, 58(SI)(AX*2), Z9, Z9
-	VINSERTI32X4    $0x02, 58(DI)(AX*2), Z9, Z9
-	VINSERTI32X4    $0x03, 58(R8)(AX*2), Z9, Z9
-	VBROADCASTI32X4 58(BX)(CX*1), Z10
+	VBROADCASTI32X4 58(BX)(AX*2), Z8
+	VINSERTI32X4    $0x01, 58(SI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x02, 58(DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, 58(R8)(AX*2), Z8, Z8
+	VBROADCASTI32X4 58(BX)(CX*1), Z9
 	PREFETCHT0      192(R10)
-	VINSERTI32X4    $0x01, 58(SI)(CX*1), Z10, Z10
-	VINSERTI32X4    $0x02, 58(DI)(CX*1), Z10, Z10
-	VINSERTI32X4    $0x03, 58(R8)(CX*1), Z10, Z10
-	VPUNPCKLDQ      Z8, Z7, Z11
-	VPUNPCKHDQ      Z8, Z7, Z7
-	VPUNPCKLDQ      Z10, Z9, Z8
-	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLQDQ     Z8, Z11, Z10
-	VPUNPCKHQDQ     Z8, Z11, Z8
-	VPUNPCKLQDQ     Z9, Z7, Z8
-	VPUNPCKHQDQ     Z9, Z7, Z7
-	VBROADCASTI32X4 2(BX), Z9
+	VINSERTI32X4    $0x01, 58(SI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 58(DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 58(R8)(CX*1), Z9, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLQDQ     Z7, Z10, Z9
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPUNPCKLQDQ     Z8, Z6, Z7
+	VPUNPCKHQDQ     Z8, Z6, Z6
+	VBROADCASTI32X4 2(BX), Z8
 	PREFETCHT0      256(R10)
-	VINSERTI32X4    $0x01, 2(SI), Z9, Z9
-	VINSERTI32X4    $0x02, 2(DI), Z9, Z9
-	VINSERTI32X4    $0x03, 2(R8), Z9, Z9
-	VBROADCASTI32X4 2(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 2(SI), Z8, Z8
+	VINSERTI32X4    $0x02, 2(DI), Z8, Z8
+	VINSERTI32X4    $0x03, 2(R8), Z8, Z8
+	VBROADCASTI32X4 2(BX)(AX*1), Z9
 	PREFETCHT0      320(R10)
-	VINSERTI32X4    $0x01, 2(SI)(AX*1), Z10, Z10
-	VINSERTI32X4    $0x02, 2(DI)(AX*1), Z10, Z10
-	VINSERTI32X4    $0x03, 2(R8)(AX*1), Z10, Z10
-	VBROADCASTI32X4 2(BX)(AX*2), Z11
-	VINSERTI32X4    $0x01, 2(SI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x01, 2(SI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x02, 2(DI)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 2(R8)(AX*1), Z9, Z9
+	VBROADCASTI32X4 2(BX)(AX*2), Z10
+	VINSERTI32X4    $0x01, 2(SI)(AX*2), Z10, Z10
 	PREFETCHT0      384(R10)
-	VINSERTI32X4    $0x02, 2(DI)(AX*2), Z11, Z11
-	VINSERTI32X4    $0x03, 2(R8)(AX*2), Z11, Z11
-	VBROADCASTI32X4 2(BX)(CX*1), Z12
-	VINSERTI32X4    $0x01, 2(SI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 2(DI)(AX*2), Z10, Z10
+	VINSERTI32X4    $0x03, 2(R8)(AX*2), Z10, Z10
+	VBROADCASTI32X4 2(BX)(CX*1), Z11
+	VINSERTI32X4    $0x01, 2(SI)(CX*1), Z11, Z11
 	PREFETCHT0      448(R10)
-	VINSERTI32X4    $0x02, 2(DI)(CX*1), Z12, Z12
-	VINSERTI32X4    $0x03, 2(R8)(CX*1), Z12, Z12
-	VPUNPCKLDQ      Z10, Z9, Z13
-	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLDQ      Z12, Z11, Z10
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPUNPCKLQDQ     Z10, Z13, Z12
-	VPUNPCKHQDQ     Z10, Z13, Z10
-	VPUNPCKLQDQ     Z11, Z9, Z13
-	VPUNPCKHQDQ     Z11, Z9, Z9
-	VMOVDQU32       alternate0<>+0(SB), Z11
+	VINSERTI32X4    $0x02, 2(DI)(CX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 2(R8)(CX*1), Z11, Z11
+	VPUNPCKLDQ      Z9, Z8, Z12
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPUNPCKLDQ      Z11, Z10, Z9
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLQDQ     Z9, Z12, Z11
+	VPUNPCKHQDQ     Z9, Z12, Z9
+	VPUNPCKLQDQ     Z10, Z8, Z12
+	VPUNPCKHQDQ     Z10, Z8, Z8
+	VMOVDQU32       alternate0<>+0(SB), Z10
+	VMOVDQA64       Z11, Z13
+	VPERMT2B        Z9, Z10, Z13
+	VMOVDQU32       alternate1<>+0(SB), Z10
+	VMOVDQA64       Z11, Z11
+	VPERMT2B        Z9, Z10, Z11
+	VPTESTMB        Z4, Z11, K1
+	VPMOVB2M        Z13, K2
+	VMOVDQU32       (R9), Z9
+	VPERMT2B        64(R9), Z13, Z9
+	VMOVDQU32       128(R9), Z10
+	VPERMT2B        192(R9), Z13, Z10
+	VMOVDQU8        Z10, K2, Z9
+	VMOVDQU32       256(R9), Z10
+	VPERMT2B        320(R9), Z13, Z10
+	VMOVDQU32       384(R9), Z14
+	VPERMT2B        448(R9), Z13, Z14
+	VMOVDQU8        Z14, K2, Z10
+	VMOVDQU8        Z10, K1, Z9
+	VMOVDQU32       512(R9), Z10
+	VPERMT2B        576(R9), Z13, Z10
+	VMOVDQU32       640(R9), Z14
+	VPERMT2B        704(R9), Z13, Z14
+	VMOVDQU8        Z14, K2, Z10
+	VMOVDQU32       768(R9), Z14
+	VPERMT2B        832(R9), Z13, Z14
+	VMOVDQU32       896(R9), Z15
+	VPERMT2B        960(R9), Z13, Z15
+	VMOVDQU8        Z15, K2, Z14
+	VMOVDQU8        Z14, K1, Z10
+	VMOVDQU32       parity1<>+0(SB), Z13
+	VGF2P8AFFINEQB  $0x00, Z13, Z11, Z11
+	VMOVDQU32       alternate0<>+0(SB), Z13
 	VMOVDQA64       Z12, Z14
-	VPERMT2B        Z10, Z11, Z14
-	VMOVDQU32       alternate1<>+0(SB), Z11
+	VPERMT2B        Z8, Z13, Z14
+	VMOVDQU32       alternate1<>+0(SB), Z13
 	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z10, Z11, Z12
-	VPTESTMB        Z5, Z12, K1
+	VPERMT2B        Z8, Z13, Z12
+	VPTESTMB        Z4, Z12, K1
 	VPMOVB2M        Z14, K2
-	VMOVDQU32       (R9), Z10
-	VMOVDQU32       64(R9), Z11
-	VPERMT2B        Z11, Z14, Z10
-	VMOVDQU32       128(R9), Z11
-	VMOVDQU32       192(R9), Z15
-	VPERMT2B        Z15, Z14, Z11
-	VMOVDQU8        Z11, K2, Z10
-	VMOVDQU32       256(R9), Z11
-	VMOVDQU32       320(R9), Z15
-	VPERMT2B        Z15, Z14, Z11
+	VMOVDQU32       (R9), Z8
+	VPERMT2B        64(R9), Z14, Z8
+	VMOVDQU32       128(R9), Z13
+	VPERMT2B        192(R9), Z14, Z13
+	VMOVDQU8        Z13, K2, Z8
+	VMOVDQU32       256(R9), Z13
+	VPERMT2B        320(R9), Z14, Z13
 	VMOVDQU32       384(R9), Z15
-	VMOVDQU32       448(R9), Z16
-	VPERMT2B        Z16, Z14, Z15
-	VMOVDQU8        Z15, K2, Z11
-	VMOVDQU8        Z11, K1, Z10
-	VMOVDQU32       512(R9), Z11
-	VMOVDQU32       576(R9), Z15
-	VPERMT2B        Z15, Z14, Z11
+	VPERMT2B        448(R9), Z14, Z15
+	VMOVDQU8        Z15, K2, Z13
+	VMOVDQU8        Z13, K1, Z8
+	VMOVDQU32       512(R9), Z13
+	VPERMT2B        576(R9), Z14, Z13
 	VMOVDQU32       640(R9), Z15
-	VMOVDQU32       704(R9), Z16
-	VPERMT2B        Z16, Z14, Z15
-	VMOVDQU8        Z15, K2, Z11
+	VPERMT2B        704(R9), Z14, Z15
+	VMOVDQU8        Z15, K2, Z13
 	VMOVDQU32       768(R9), Z15
-	VMOVDQU32       832(R9), Z16
-	VPERMT2B        Z16, Z14, Z15
+	VPERMT2B        832(R9), Z14, Z15
 	VMOVDQU32       896(R9), Z16
-	VMOVDQU32       960(R9), Z17
-	VPERMT2B        Z17, Z14, Z16
+	VPERMT2B        960(R9), Z14, Z16
 	VMOVDQU8        Z16, K2, Z15
-	VMOVDQU8        Z15, K1, Z11
+	VMOVDQU8        Z15, K1, Z13
 	VMOVDQU32       parity1<>+0(SB), Z14
 	VGF2P8AFFINEQB  $0x00, Z14, Z12, Z12
-	VPUNPCKLBW      Z12, Z0, Z14
-	VPUNPCKHBW      Z12, Z0, Z12
-	VPUNPCKLBW      Z10, Z11, Z15
-	VPUNPCKHBW      Z10, Z11, Z10
-	VMOVDQA32       Z0, Z11
+	VPUNPCKLBW      Z11, Z0, Z14
+	VPUNPCKHBW      Z11, Z0, Z11
+	VPUNPCKLBW      Z9, Z10, Z15
+	VPUNPCKHBW      Z9, Z10, Z9
+	VMOVDQA32       Z0, Z10
 	VMOVDQA32       Z0, Z16
 	VMOVDQA32       Z0, Z17
 	VMOVDQA32       Z0, Z18
-	VPBROADCASTQ    (R11), Z19
-	VPBROADCASTQ    8(R11), Z20
-	VPUNPCKLWD      Z15, Z14, Z21
-	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
-	VPSRLW          $0x04, Z21, Z22
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z19, Z22, Z11
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z20, Z21, Z11
-	VPUNPCKLWD      Z10, Z12, Z21
-	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
-	VPSRLW          $0x04, Z21, Z22
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z19, Z22, Z16
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z20, Z21, Z16
-	VPBROADCASTQ    16(R11), Z19
-	VPBROADCASTQ    24(R11), Z20
+	VPUNPCKLWD      Z15, Z14, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKLWD      Z9, Z11, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
 	VPUNPCKHWD      Z15, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
-	VPSRLW          $0x04, Z14, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z19, Z15, Z17
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD        Z20, Z14, Z17
-	VPUNPCKHWD      Z10, Z12, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD        Z19, Z12, Z18
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z20, Z10, Z18
-	VSHUFPS         $0xdd, Z16, Z11, Z10
-	VSHUFPS         $0x88, Z16, Z11, Z11
-	VPADDD          Z10, Z11, Z11
-	VPERMPS         Z3, Z8, Z10
-	VMULPS          Z6, Z10, Z10
-	VPADDD.BCST     36(R11), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    32(R11), Z12
-	VMULPS          Z10, Z12, Z12
-	VFMADD231PS     Z12, Z11, Z1
-	VSHUFPS         $0xdd, Z18, Z17, Z10
-	VSHUFPS         $0x88, Z18, Z17, Z17
-	VPADDD          Z10, Z17, Z17
-	VPSRLD          $0x04, Z8, Z10
-	VPERMPS         Z3, Z10, Z10
-	VMULPS          Z6, Z10, Z10
-	VPADDD.BCST     40(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    32(R11), Z11
-	VMULPS          Z10, Z11, Z11
-	VFMADD231PS     Z11, Z17, Z1
-	VMOVDQU32       alternate0<>+0(SB), Z10
-	VMOVDQA64       Z13, Z11
-	VPERMT2B        Z9, Z10, Z11
-	VMOVDQU32       alternate1<>+0(SB), Z10
-	VMOVDQA64       Z13, Z12
-	VPERMT2B        Z9, Z10, Z12
-	VPTESTMB        Z5, Z12, K1
-	VPMOVB2M        Z11, K2
-	VMOVDQU32       (R9), Z9
-	VMOVDQU32       64(R9), Z10
-	VPERMT2B        Z10, Z11, Z9
-	VMOVDQU32       128(R9), Z10
-	VMOVDQU32       192(R9), Z13
-	VPERMT2B        Z13, Z11, Z10
-	VMOVDQU8        Z10, K2, Z9
-	VMOVDQU32       256(R9), Z10
-	VMOVDQU32       320(R9), Z13
-	VPERMT2B        Z13, Z11, Z10
-	VMOVDQU32       384(R9), Z13
-	VMOVDQU32       448(R9), Z14
-	VPERMT2B        Z14, Z11, Z13
-	VMOVDQU8        Z13, K2, Z10
-	VMOVDQU8        Z10, K1, Z9
-	VMOVDQU32       512(R9), Z10
-	VMOVDQU32       576(R9), Z13
-	VPERMT2B        Z13, Z11, Z10
-	VMOVDQU32       640(R9), Z13
-	VMOVDQU32       704(R9), Z14
-	VPERMT2B        Z14, Z11, Z13
-	VMOVDQU8        Z13, K2, Z10
-	VMOVDQU32       768(R9), Z13
-	VMOVDQU32       832(R9), Z14
-	VPERMT2B        Z14, Z11, Z13
-	VMOVDQU32       896(R9), Z14
-	VMOVDQU32       960(R9), Z15
-	VPERMT2B        Z15, Z11, Z14
-	VMOVDQU8        Z14, K2, Z13
-	VMOVDQU8        Z13, K1, Z10
-	VMOVDQU32       parity1<>+0(SB), Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z12, Z11
-	VPUNPCKLBW      Z11, Z0, Z12
-	VPUNPCKHBW      Z11, Z0, Z11
-	VPUNPCKLBW      Z9, Z10, Z13
-	VPUNPCKHBW      Z9, Z10, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VPBROADCASTQ    44(R11), Z17
-	VPBROADCASTQ    52(R11), Z18
-	VPUNPCKLWD      Z13, Z12, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z10
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z10
-	VPUNPCKLWD      Z9, Z11, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z14
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z14
-	VPBROADCASTQ    60(R11), Z17
-	VPBROADCASTQ    68(R11), Z18
-	VPUNPCKHWD      Z13, Z12, Z12
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x04, Z12, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z17, Z13, Z15
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD        Z18, Z12, Z15
+	VGF2P8AFFINEQB  $0x00, Z14, Z3, Z14
 	VPUNPCKHWD      Z9, Z11, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z11
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPSRLW          $0x04, Z19, Z11
+	VPSRLW          $0x04, Z20, Z15
+	VPSRLW          $0x04, Z14, Z21
+	VPSRLW          $0x04, Z9, Z22
 	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z17, Z11, Z16
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z14, Z14
 	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z18, Z9, Z16
-	VSHUFPS         $0xdd, Z14, Z10, Z9
-	VSHUFPS         $0x88, Z14, Z10, Z10
+	VPBROADCASTQ    (R11), Z23
+	VPDPBUSD        Z23, Z11, Z10
+	VPDPBUSD        Z23, Z15, Z16
+	VPBROADCASTQ    8(R11), Z11
+	VPDPBUSD        Z11, Z19, Z10
+	VPDPBUSD        Z11, Z20, Z16
+	VPBROADCASTQ    16(R11), Z11
+	VPDPBUSD        Z11, Z21, Z17
+	VPDPBUSD        Z11, Z22, Z18
+	VPBROADCASTQ    24(R11), Z11
+	VPDPBUSD        Z11, Z14, Z17
+	VPDPBUSD        Z11, Z9, Z18
+	VSHUFPS         $0xdd, Z16, Z10, Z9
+	VSHUFPS         $0x88, Z16, Z10, Z10
 	VPADDD          Z9, Z10, Z10
-	VPSRLD          $0x08, Z8, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z6, Z9, Z9
-	VPADDD.BCST     80(R11), Z10, Z10
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z7, Z9
+	VMULPS          Z5, Z9, Z9
+	VPADDD.BCST     36(R11), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    76(R11), Z11
+	VBROADCASTSS    32(R11), Z11
 	VMULPS          Z9, Z11, Z11
 	VFMADD231PS     Z11, Z10, Z1
-	VSHUFPS         $0xdd, Z16, Z15, Z9
-	VSHUFPS         $0x88, Z16, Z15, Z15
-	VPADDD          Z9, Z15, Z15
-	VPSRLD          $0x0c, Z8, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z6, Z9, Z9
-	VPADDD.BCST     84(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    76(R11), Z10
+	VSHUFPS         $0xdd, Z18, Z17, Z9
+	VSHUFPS         $0x88, Z18, Z17, Z17
+	VPADDD          Z9, Z17, Z17
+	VPSRLD          $0x04, Z7, Z9
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z9, Z9
+	VMULPS          Z5, Z9, Z9
+	VPADDD.BCST     40(R11), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    32(R11), Z10
 	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z15, Z1
+	VFMADD231PS     Z10, Z17, Z1
 	VBROADCASTI32X4 18(BX), Z9
 	VINSERTI32X4    $0x01, 18(SI), Z9, Z9
 	PREFETCHT0      512(R10)
@@ -50209,685 +50096,699 @@ block:
 	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z11, Z11
 	PREFETCHT0      640(R10)
 	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z11, Z11
-	VBROADCASTI32X4 18(BX)(CX*1), Z12
-	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z12, Z12
-	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z12, Z12
+	VBROADCASTI32X4 18(BX)(CX*1), Z14
+	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z14, Z14
 	PREFETCHT0      704(R10)
-	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z12, Z12
-	VPUNPCKLDQ      Z10, Z9, Z13
+	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z14, Z14
+	VPUNPCKLDQ      Z10, Z9, Z15
 	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLDQ      Z12, Z11, Z10
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPUNPCKLQDQ     Z10, Z13, Z12
-	VPUNPCKHQDQ     Z10, Z13, Z10
-	VPUNPCKLQDQ     Z11, Z9, Z13
+	VPUNPCKLDQ      Z14, Z11, Z10
+	VPUNPCKHDQ      Z14, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z15, Z14
+	VPUNPCKHQDQ     Z10, Z15, Z10
+	VPUNPCKLQDQ     Z11, Z9, Z15
 	VPUNPCKHQDQ     Z11, Z9, Z9
 	VMOVDQU32       alternate0<>+0(SB), Z11
-	VMOVDQA64       Z12, Z14
-	VPERMT2B        Z10, Z11, Z14
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        Z10, Z11, Z16
 	VMOVDQU32       alternate1<>+0(SB), Z11
-	VMOVDQA64       Z12, Z12
-	VPERMT2B        Z10, Z11, Z12
-	VPTESTMB        Z5, Z12, K1
-	VPMOVB2M        Z14, K2
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z10, Z11, Z14
+	VPTESTMB        Z4, Z14, K1
+	VPMOVB2M        Z16, K2
 	VMOVDQU32       (R9), Z10
-	VMOVDQU32       64(R9), Z11
-	VPERMT2B        Z11, Z14, Z10
+	VPERMT2B        64(R9), Z16, Z10
 	VMOVDQU32       128(R9), Z11
-	VMOVDQU32       192(R9), Z15
-	VPERMT2B        Z15, Z14, Z11
+	VPERMT2B        192(R9), Z16, Z11
 	VMOVDQU8        Z11, K2, Z10
 	VMOVDQU32       256(R9), Z11
-	VMOVDQU32       320(R9), Z15
-	VPERMT2B        Z15, Z14, Z11
-	VMOVDQU32       384(R9), Z15
-	VMOVDQU32       448(R9), Z16
-	VPERMT2B        Z16, Z14, Z15
-	VMOVDQU8        Z15, K2, Z11
+	VPERMT2B        320(R9), Z16, Z11
+	VMOVDQU32       384(R9), Z17
+	VPERMT2B        448(R9), Z16, Z17
+	VMOVDQU8        Z17, K2, Z11
 	VMOVDQU8        Z11, K1, Z10
 	VMOVDQU32       512(R9), Z11
-	VMOVDQU32       576(R9), Z15
-	VPERMT2B        Z15, Z14, Z11
-	VMOVDQU32       640(R9), Z15
-	VMOVDQU32       704(R9), Z16
-	VPERMT2B        Z16, Z14, Z15
-	VMOVDQU8        Z15, K2, Z11
-	VMOVDQU32       768(R9), Z15
-	VMOVDQU32       832(R9), Z16
-	VPERMT2B        Z16, Z14, Z15
-	VMOVDQU32       896(R9), Z16
-	VMOVDQU32       960(R9), Z17
-	VPERMT2B        Z17, Z14, Z16
-	VMOVDQU8        Z16, K2, Z15
-	VMOVDQU8        Z15, K1, Z11
-	VMOVDQU32       parity1<>+0(SB), Z14
-	VGF2P8AFFINEQB  $0x00, Z14, Z12, Z12
-	VPUNPCKLBW      Z12, Z0, Z14
+	VPERMT2B        576(R9), Z16, Z11
+	VMOVDQU32       640(R9), Z17
+	VPERMT2B        704(R9), Z16, Z17
+	VMOVDQU8        Z17, K2, Z11
+	VMOVDQU32       768(R9), Z17
+	VPERMT2B        832(R9), Z16, Z17
+	VMOVDQU32       896(R9), Z18
+	VPERMT2B        960(R9), Z16, Z18
+	VMOVDQU8        Z18, K2, Z17
+	VMOVDQU8        Z17, K1, Z11
+	VMOVDQU32       parity1<>+0(SB), Z16
+	VGF2P8AFFINEQB  $0x00, Z16, Z14, Z14
+	VPUNPCKLBW      Z12, Z0, Z16
 	VPUNPCKHBW      Z12, Z0, Z12
+	VPUNPCKLBW      Z8, Z13, Z17
+	VPUNPCKHBW      Z8, Z13, Z8
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z18
+	VMOVDQA32       Z0, Z19
+	VMOVDQA32       Z0, Z20
+	VPUNPCKLWD      Z17, Z16, Z21
+	VGF2P8AFFINEQB  $0x00, Z21, Z3, Z21
+	VPUNPCKLWD      Z8, Z12, Z22
+	VGF2P8AFFINEQB  $0x00, Z22, Z3, Z22
+	VPUNPCKHWD      Z17, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z16, Z3, Z16
+	VPUNPCKHWD      Z8, Z12, Z8
+	VGF2P8AFFINEQB  $0x00, Z8, Z3, Z8
+	VPSRLW          $0x04, Z21, Z12
+	VPSRLW          $0x04, Z22, Z17
+	VPSRLW          $0x04, Z16, Z23
+	VPSRLW          $0x04, Z8, Z24
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z17, Z17
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z24, Z24
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z8, Z8
+	VPBROADCASTQ    44(R11), Z25
+	VPDPBUSD        Z25, Z12, Z13
+	VPDPBUSD        Z25, Z17, Z18
+	VPBROADCASTQ    52(R11), Z12
+	VPDPBUSD        Z12, Z21, Z13
+	VPDPBUSD        Z12, Z22, Z18
+	VPBROADCASTQ    60(R11), Z12
+	VPDPBUSD        Z12, Z23, Z19
+	VPDPBUSD        Z12, Z24, Z20
+	VPBROADCASTQ    68(R11), Z12
+	VPDPBUSD        Z12, Z16, Z19
+	VPDPBUSD        Z12, Z8, Z20
+	VSHUFPS         $0xdd, Z18, Z13, Z8
+	VSHUFPS         $0x88, Z18, Z13, Z13
+	VPADDD          Z8, Z13, Z13
+	VPSRLD          $0x08, Z7, Z8
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z5, Z8, Z8
+	VPADDD.BCST     80(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    76(R11), Z12
+	VMULPS          Z8, Z12, Z12
+	VFMADD231PS     Z12, Z13, Z1
+	VSHUFPS         $0xdd, Z20, Z19, Z8
+	VSHUFPS         $0x88, Z20, Z19, Z19
+	VPADDD          Z8, Z19, Z19
+	VPSRLD          $0x0c, Z7, Z8
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z5, Z8, Z8
+	VPADDD.BCST     84(R11), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    76(R11), Z12
+	VMULPS          Z8, Z12, Z12
+	VFMADD231PS     Z12, Z19, Z1
+	VMOVDQU32       alternate0<>+0(SB), Z8
+	VMOVDQA64       Z15, Z12
+	VPERMT2B        Z9, Z8, Z12
+	VMOVDQU32       alternate1<>+0(SB), Z8
+	VMOVDQA64       Z15, Z13
+	VPERMT2B        Z9, Z8, Z13
+	VPTESTMB        Z4, Z13, K1
+	VPMOVB2M        Z12, K2
+	VMOVDQU32       (R9), Z8
+	VPERMT2B        64(R9), Z12, Z8
+	VMOVDQU32       128(R9), Z9
+	VPERMT2B        192(R9), Z12, Z9
+	VMOVDQU8        Z9, K2, Z8
+	VMOVDQU32       256(R9), Z9
+	VPERMT2B        320(R9), Z12, Z9
+	VMOVDQU32       384(R9), Z15
+	VPERMT2B        448(R9), Z12, Z15
+	VMOVDQU8        Z15, K2, Z9
+	VMOVDQU8        Z9, K1, Z8
+	VMOVDQU32       512(R9), Z9
+	VPERMT2B        576(R9), Z12, Z9
+	VMOVDQU32       640(R9), Z15
+	VPERMT2B        704(R9), Z12, Z15
+	VMOVDQU8        Z15, K2, Z9
+	VMOVDQU32       768(R9), Z15
+	VPERMT2B        832(R9), Z12, Z15
+	VMOVDQU32       896(R9), Z16
+	VPERMT2B        960(R9), Z12, Z16
+	VMOVDQU8        Z16, K2, Z15
+	VMOVDQU8        Z15, K1, Z9
+	VMOVDQU32       parity1<>+0(SB), Z12
+	VGF2P8AFFINEQB  $0x00, Z12, Z13, Z12
+	VPUNPCKLBW      Z14, Z0, Z13
+	VPUNPCKHBW      Z14, Z0, Z14
 	VPUNPCKLBW      Z10, Z11, Z15
 	VPUNPCKHBW      Z10, Z11, Z10
 	VMOVDQA32       Z0, Z11
 	VMOVDQA32       Z0, Z16
 	VMOVDQA32       Z0, Z17
 	VMOVDQA32       Z0, Z18
-	VPBROADCASTQ    88(R11), Z19
-	VPBROADCASTQ    96(R11), Z20
-	VPUNPCKLWD      Z15, Z14, Z21
-	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
-	VPSRLW          $0x04, Z21, Z22
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z19, Z22, Z11
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z20, Z21, Z11
-	VPUNPCKLWD      Z10, Z12, Z21
-	VGF2P8AFFINEQB  $0x00, Z21, Z4, Z21
-	VPSRLW          $0x04, Z21, Z22
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z19, Z22, Z16
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z20, Z21, Z16
-	VPBROADCASTQ    104(R11), Z19
-	VPBROADCASTQ    112(R11), Z20
-	VPUNPCKHWD      Z15, Z14, Z14
-	VGF2P8AFFINEQB  $0x00, Z14, Z4, Z14
-	VPSRLW          $0x04, Z14, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z19, Z15, Z17
+	VPUNPCKLWD      Z15, Z13, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKLWD      Z10, Z14, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKHWD      Z15, Z13, Z13
+	VGF2P8AFFINEQB  $0x00, Z13, Z3, Z13
+	VPUNPCKHWD      Z10, Z14, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPSRLW          $0x04, Z19, Z14
+	VPSRLW          $0x04, Z20, Z15
+	VPSRLW          $0x04, Z13, Z21
+	VPSRLW          $0x04, Z10, Z22
 	VPERMB          Z2, Z14, Z14
-	VPDPBUSD        Z20, Z14, Z17
-	VPUNPCKHWD      Z10, Z12, Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z4, Z10
-	VPSRLW          $0x04, Z10, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD        Z19, Z12, Z18
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z13, Z13
 	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z20, Z10, Z18
+	VPBROADCASTQ    88(R11), Z23
+	VPDPBUSD        Z23, Z14, Z11
+	VPDPBUSD        Z23, Z15, Z16
+	VPBROADCASTQ    96(R11), Z14
+	VPDPBUSD        Z14, Z19, Z11
+	VPDPBUSD        Z14, Z20, Z16
+	VPBROADCASTQ    104(R11), Z14
+	VPDPBUSD        Z14, Z21, Z17
+	VPDPBUSD        Z14, Z22, Z18
+	VPBROADCASTQ    112(R11), Z14
+	VPDPBUSD        Z14, Z13, Z17
+	VPDPBUSD        Z14, Z10, Z18
 	VSHUFPS         $0xdd, Z16, Z11, Z10
 	VSHUFPS         $0x88, Z16, Z11, Z11
 	VPADDD          Z10, Z11, Z11
-	VPSRLD          $0x10, Z8, Z10
-	VPERMPS         Z3, Z10, Z10
-	VMULPS          Z6, Z10, Z10
+	VPSRLD          $0x10, Z7, Z10
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z10, Z10
+	VMULPS          Z5, Z10, Z10
 	VPADDD.BCST     124(R11), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    120(R11), Z12
-	VMULPS          Z10, Z12, Z12
-	VFMADD231PS     Z12, Z11, Z1
+	VBROADCASTSS    120(R11), Z13
+	VMULPS          Z10, Z13, Z13
+	VFMADD231PS     Z13, Z11, Z1
 	VSHUFPS         $0xdd, Z18, Z17, Z10
 	VSHUFPS         $0x88, Z18, Z17, Z17
 	VPADDD          Z10, Z17, Z17
-	VPSRLD          $0x14, Z8, Z10
-	VPERMPS         Z3, Z10, Z10
-	VMULPS          Z6, Z10, Z10
+	VPSRLD          $0x14, Z7, Z10
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z10, Z10
+	VMULPS          Z5, Z10, Z10
 	VPADDD.BCST     128(R11), Z17, Z17
 	VCVTDQ2PS       Z17, Z17
 	VBROADCASTSS    120(R11), Z11
 	VMULPS          Z10, Z11, Z11
 	VFMADD231PS     Z11, Z17, Z1
-	VMOVDQU32       alternate0<>+0(SB), Z10
-	VMOVDQA64       Z13, Z11
-	VPERMT2B        Z9, Z10, Z11
-	VMOVDQU32       alternate1<>+0(SB), Z10
-	VMOVDQA64       Z13, Z12
-	VPERMT2B        Z9, Z10, Z12
-	VPTESTMB        Z5, Z12, K1
-	VPMOVB2M        Z11, K2
-	VMOVDQU32       (R9), Z9
-	VMOVDQU32       64(R9), Z10
-	VPERMT2B        Z10, Z11, Z9
-	VMOVDQU32       128(R9), Z10
-	VMOVDQU32       192(R9), Z13
-	VPERMT2B        Z13, Z11, Z10
-	VMOVDQU8        Z10, K2, Z9
-	VMOVDQU32       256(R9), Z10
-	VMOVDQU32       320(R9), Z13
-	VPERMT2B        Z13, Z11, Z10
-	VMOVDQU32       384(R9), Z13
-	VMOVDQU32       448(R9), Z14
-	VPERMT2B        Z14, Z11, Z13
-	VMOVDQU8        Z13, K2, Z10
-	VMOVDQU8        Z10, K1, Z9
-	VMOVDQU32       512(R9), Z10
-	VMOVDQU32       576(R9), Z13
-	VPERMT2B        Z13, Z11, Z10
-	VMOVDQU32       640(R9), Z13
-	VMOVDQU32       704(R9), Z14
-	VPERMT2B        Z14, Z11, Z13
-	VMOVDQU8        Z13, K2, Z10
-	VMOVDQU32       768(R9), Z13
-	VMOVDQU32       832(R9), Z14
-	VPERMT2B        Z14, Z11, Z13
-	VMOVDQU32       896(R9), Z14
-	VMOVDQU32       960(R9), Z15
-	VPERMT2B        Z15, Z11, Z14
-	VMOVDQU8        Z14, K2, Z13
-	VMOVDQU8        Z13, K1, Z10
-	VMOVDQU32       parity1<>+0(SB), Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z12, Z11
-	VPUNPCKLBW      Z11, Z0, Z12
-	VPUNPCKHBW      Z11, Z0, Z11
-	VPUNPCKLBW      Z9, Z10, Z13
-	VPUNPCKHBW      Z9, Z10, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VPBROADCASTQ    132(R11), Z17
-	VPBROADCASTQ    140(R11), Z18
-	VPUNPCKLWD      Z13, Z12, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z10
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z10
-	VPUNPCKLWD      Z9, Z11, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z14
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z14
-	VPBROADCASTQ    148(R11), Z17
-	VPBROADCASTQ    156(R11), Z18
-	VPUNPCKHWD      Z13, Z12, Z12
-	VGF2P8AFFINEQB  $0x00, Z12, Z4, Z12
-	VPSRLW          $0x04, Z12, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z17, Z13, Z15
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD        Z18, Z12, Z15
-	VPUNPCKHWD      Z9, Z11, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z17, Z11, Z16
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z18, Z9, Z16
-	VSHUFPS         $0xdd, Z14, Z10, Z9
-	VSHUFPS         $0x88, Z14, Z10, Z10
-	VPADDD          Z9, Z10, Z10
-	VPSRLD          $0x18, Z8, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z6, Z9, Z9
-	VPADDD.BCST     168(R11), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    164(R11), Z11
-	VMULPS          Z9, Z11, Z11
-	VFMADD231PS     Z11, Z10, Z1
-	VSHUFPS         $0xdd, Z16, Z15, Z9
-	VSHUFPS         $0x88, Z16, Z15, Z15
-	VPADDD          Z9, Z15, Z15
-	VPSRLD          $0x1c, Z8, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z6, Z8, Z8
-	VPADDD.BCST     172(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    164(R11), Z9
-	VMULPS          Z8, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z1
-	VBROADCASTI32X4 34(BX), Z8
-	VINSERTI32X4    $0x01, 34(SI), Z8, Z8
-	VINSERTI32X4    $0x02, 34(DI), Z8, Z8
+	VBROADCASTI32X4 34(BX), Z10
+	VINSERTI32X4    $0x01, 34(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 34(DI), Z10, Z10
 	PREFETCHT0      768(R10)
-	VINSERTI32X4    $0x03, 34(R8), Z8, Z8
-	VBROADCASTI32X4 34(BX)(AX*1), Z9
-	VINSERTI32X4    $0x01, 34(SI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x02, 34(DI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x03, 34(R8)(AX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 34(R8), Z10, Z10
+	VBROADCASTI32X4 34(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 34(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 34(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 34(R8)(AX*1), Z11, Z11
 	PREFETCHT0      832(R10)
-	VBROADCASTI32X4 34(BX)(AX*2), Z10
-	VINSERTI32X4    $0x01, 34(SI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x02, 34(DI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x03, 34(R8)(AX*2), Z10, Z10
+	VBROADCASTI32X4 34(BX)(AX*2), Z13
+	VINSERTI32X4    $0x01, 34(SI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, 34(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 34(R8)(AX*2), Z13, Z13
 	PREFETCHT0      896(R10)
-	VBROADCASTI32X4 34(BX)(CX*1), Z11
-	VINSERTI32X4    $0x01, 34(SI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x02, 34(DI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x03, 34(R8)(CX*1), Z11, Z11
-	VPUNPCKLDQ      Z9, Z8, Z12
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLDQ      Z11, Z10, Z9
+	VBROADCASTI32X4 34(BX)(CX*1), Z14
+	VINSERTI32X4    $0x01, 34(SI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 34(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 34(R8)(CX*1), Z14, Z14
+	VPUNPCKLDQ      Z11, Z10, Z15
 	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z9, Z12, Z11
-	VPUNPCKHQDQ     Z9, Z12, Z9
-	VPUNPCKLQDQ     Z10, Z8, Z12
-	VPUNPCKHQDQ     Z10, Z8, Z8
-	VMOVDQU32       alternate0<>+0(SB), Z10
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        Z9, Z10, Z13
-	VMOVDQU32       alternate1<>+0(SB), Z10
-	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z9, Z10, Z11
-	VPTESTMB        Z5, Z11, K1
-	VPMOVB2M        Z13, K2
-	VMOVDQU32       (R9), Z9
-	VMOVDQU32       64(R9), Z10
-	VPERMT2B        Z10, Z13, Z9
-	VMOVDQU32       128(R9), Z10
-	VMOVDQU32       192(R9), Z14
-	VPERMT2B        Z14, Z13, Z10
-	VMOVDQU8        Z10, K2, Z9
-	VMOVDQU32       256(R9), Z10
-	VMOVDQU32       320(R9), Z14
-	VPERMT2B        Z14, Z13, Z10
-	VMOVDQU32       384(R9), Z14
-	VMOVDQU32       448(R9), Z15
-	VPERMT2B        Z15, Z13, Z14
-	VMOVDQU8        Z14, K2, Z10
-	VMOVDQU8        Z10, K1, Z9
-	VMOVDQU32       512(R9), Z10
-	VMOVDQU32       576(R9), Z14
-	VPERMT2B        Z14, Z13, Z10
-	VMOVDQU32       640(R9), Z14
-	VMOVDQU32       704(R9), Z15
-	VPERMT2B        Z15, Z13, Z14
-	VMOVDQU8        Z14, K2, Z10
-	VMOVDQU32       768(R9), Z14
-	VMOVDQU32       832(R9), Z15
-	VPERMT2B        Z15, Z13, Z14
-	VMOVDQU32       896(R9), Z15
-	VMOVDQU32       960(R9), Z16
-	VPERMT2B        Z16, Z13, Z15
-	VMOVDQU8        Z15, K2, Z14
-	VMOVDQU8        Z14, K1, Z10
-	VMOVDQU32       parity1<>+0(SB), Z13
-	VGF2P8AFFINEQB  $0x00, Z13, Z11, Z11
-	VPUNPCKLBW      Z11, Z0, Z13
-	VPUNPCKHBW      Z11, Z0, Z11
-	VPUNPCKLBW      Z9, Z10, Z14
-	VPUNPCKHBW      Z9, Z10, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	VPBROADCASTQ    176(R11), Z18
-	VPBROADCASTQ    184(R11), Z19
-	VPUNPCKLWD      Z14, Z13, Z20
-	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
-	VPSRLW          $0x04, Z20, Z21
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z18, Z21, Z10
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z19, Z20, Z10
-	VPUNPCKLWD      Z9, Z11, Z20
-	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
-	VPSRLW          $0x04, Z20, Z21
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z18, Z21, Z15
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z19, Z20, Z15
-	VPBROADCASTQ    192(R11), Z18
-	VPBROADCASTQ    200(R11), Z19
-	VPUNPCKHWD      Z14, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x04, Z13, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD        Z18, Z14, Z16
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z19, Z13, Z16
-	VPUNPCKHWD      Z9, Z11, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z18, Z11, Z17
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z19, Z9, Z17
-	VSHUFPS         $0xdd, Z15, Z10, Z9
-	VSHUFPS         $0x88, Z15, Z10, Z10
-	VPADDD          Z9, Z10, Z10
-	VPERMPS         Z3, Z7, Z9
-	VMULPS          Z6, Z9, Z9
-	VPADDD.BCST     212(R11), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    208(R11), Z11
-	VMULPS          Z9, Z11, Z11
-	VFMADD231PS     Z11, Z10, Z1
-	VSHUFPS         $0xdd, Z17, Z16, Z9
-	VSHUFPS         $0x88, Z17, Z16, Z16
-	VPADDD          Z9, Z16, Z16
-	VPSRLD          $0x04, Z7, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z6, Z9, Z9
-	VPADDD.BCST     216(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    208(R11), Z10
-	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z16, Z1
-	VMOVDQU32       alternate0<>+0(SB), Z9
-	VMOVDQA64       Z12, Z10
-	VPERMT2B        Z8, Z9, Z10
-	VMOVDQU32       alternate1<>+0(SB), Z9
-	VMOVDQA64       Z12, Z11
-	VPERMT2B        Z8, Z9, Z11
-	VPTESTMB        Z5, Z11, K1
-	VPMOVB2M        Z10, K2
-	VMOVDQU32       (R9), Z8
-	VMOVDQU32       64(R9), Z9
-	VPERMT2B        Z9, Z10, Z8
-	VMOVDQU32       128(R9), Z9
-	VMOVDQU32       192(R9), Z12
-	VPERMT2B        Z12, Z10, Z9
-	VMOVDQU8        Z9, K2, Z8
-	VMOVDQU32       256(R9), Z9
-	VMOVDQU32       320(R9), Z12
-	VPERMT2B        Z12, Z10, Z9
-	VMOVDQU32       384(R9), Z12
-	VMOVDQU32       448(R9), Z13
-	VPERMT2B        Z13, Z10, Z12
-	VMOVDQU8        Z12, K2, Z9
-	VMOVDQU8        Z9, K1, Z8
-	VMOVDQU32       512(R9), Z9
-	VMOVDQU32       576(R9), Z12
-	VPERMT2B        Z12, Z10, Z9
-	VMOVDQU32       640(R9), Z12
-	VMOVDQU32       704(R9), Z13
-	VPERMT2B        Z13, Z10, Z12
-	VMOVDQU8        Z12, K2, Z9
-	VMOVDQU32       768(R9), Z12
-	VMOVDQU32       832(R9), Z13
-	VPERMT2B        Z13, Z10, Z12
-	VMOVDQU32       896(R9), Z13
-	VMOVDQU32       960(R9), Z14
-	VPERMT2B        Z14, Z10, Z13
-	VMOVDQU8        Z13, K2, Z12
-	VMOVDQU8        Z12, K1, Z9
-	VMOVDQU32       parity1<>+0(SB), Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z11, Z10
-	VPUNPCKLBW      Z10, Z0, Z11
-	VPUNPCKHBW      Z10, Z0, Z10
-	VPUNPCKLBW      Z8, Z9, Z12
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLQDQ     Z11, Z15, Z14
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPUNPCKLQDQ     Z13, Z10, Z15
+	VPUNPCKHQDQ     Z13, Z10, Z10
+	VMOVDQU32       alternate0<>+0(SB), Z13
+	VMOVDQA64       Z14, Z16
+	VPERMT2B        Z11, Z13, Z16
+	VMOVDQU32       alternate1<>+0(SB), Z13
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z11, Z13, Z14
+	VPTESTMB        Z4, Z14, K1
+	VPMOVB2M        Z16, K2
+	VMOVDQU32       (R9), Z11
+	VPERMT2B        64(R9), Z16, Z11
+	VMOVDQU32       128(R9), Z13
+	VPERMT2B        192(R9), Z16, Z13
+	VMOVDQU8        Z13, K2, Z11
+	VMOVDQU32       256(R9), Z13
+	VPERMT2B        320(R9), Z16, Z13
+	VMOVDQU32       384(R9), Z17
+	VPERMT2B        448(R9), Z16, Z17
+	VMOVDQU8        Z17, K2, Z13
+	VMOVDQU8        Z13, K1, Z11
+	VMOVDQU32       512(R9), Z13
+	VPERMT2B        576(R9), Z16, Z13
+	VMOVDQU32       640(R9), Z17
+	VPERMT2B        704(R9), Z16, Z17
+	VMOVDQU8        Z17, K2, Z13
+	VMOVDQU32       768(R9), Z17
+	VPERMT2B        832(R9), Z16, Z17
+	VMOVDQU32       896(R9), Z18
+	VPERMT2B        960(R9), Z16, Z18
+	VMOVDQU8        Z18, K2, Z17
+	VMOVDQU8        Z17, K1, Z13
+	VMOVDQU32       parity1<>+0(SB), Z16
+	VGF2P8AFFINEQB  $0x00, Z16, Z14, Z14
+	VPUNPCKLBW      Z12, Z0, Z16
+	VPUNPCKHBW      Z12, Z0, Z12
+	VPUNPCKLBW      Z8, Z9, Z17
 	VPUNPCKHBW      Z8, Z9, Z8
 	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VPBROADCASTQ    220(R11), Z16
-	VPBROADCASTQ    228(R11), Z17
-	VPUNPCKLWD      Z12, Z11, Z18
-	VGF2P8AFFINEQB  $0x00, Z18, Z4, Z18
-	VPSRLW          $0x04, Z18, Z19
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z16, Z19, Z9
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z17, Z18, Z9
-	VPUNPCKLWD      Z8, Z10, Z18
-	VGF2P8AFFINEQB  $0x00, Z18, Z4, Z18
-	VPSRLW          $0x04, Z18, Z19
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z16, Z19, Z13
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z17, Z18, Z13
-	VPBROADCASTQ    236(R11), Z16
-	VPBROADCASTQ    244(R11), Z17
-	VPUNPCKHWD      Z12, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z12
+	VMOVDQA32       Z0, Z18
+	VMOVDQA32       Z0, Z19
+	VMOVDQA32       Z0, Z20
+	VPUNPCKLWD      Z17, Z16, Z21
+	VGF2P8AFFINEQB  $0x00, Z21, Z3, Z21
+	VPUNPCKLWD      Z8, Z12, Z22
+	VGF2P8AFFINEQB  $0x00, Z22, Z3, Z22
+	VPUNPCKHWD      Z17, Z16, Z16
+	VGF2P8AFFINEQB  $0x00, Z16, Z3, Z16
+	VPUNPCKHWD      Z8, Z12, Z8
+	VGF2P8AFFINEQB  $0x00, Z8, Z3, Z8
+	VPSRLW          $0x04, Z21, Z12
+	VPSRLW          $0x04, Z22, Z17
+	VPSRLW          $0x04, Z16, Z23
+	VPSRLW          $0x04, Z8, Z24
 	VPERMB          Z2, Z12, Z12
-	VPDPBUSD        Z16, Z12, Z14
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z17, Z11, Z14
-	VPUNPCKHWD      Z8, Z10, Z8
-	VGF2P8AFFINEQB  $0x00, Z8, Z4, Z8
-	VPSRLW          $0x04, Z8, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z16, Z10, Z15
-	VPERMB          Z2, Z8, Z8
-	VPDPBUSD        Z17, Z8, Z15
-	VSHUFPS         $0xdd, Z13, Z9, Z8
-	VSHUFPS         $0x88, Z13, Z9, Z9
-	VPADDD          Z8, Z9, Z9
-	VPSRLD          $0x08, Z7, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z6, Z8, Z8
-	VPADDD.BCST     256(R11), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    252(R11), Z10
-	VMULPS          Z8, Z10, Z10
-	VFMADD231PS     Z10, Z9, Z1
-	VSHUFPS         $0xdd, Z15, Z14, Z8
-	VSHUFPS         $0x88, Z15, Z14, Z14
-	VPADDD          Z8, Z14, Z14
-	VPSRLD          $0x0c, Z7, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z6, Z8, Z8
-	VPADDD.BCST     260(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    252(R11), Z9
-	VMULPS          Z8, Z9, Z9
-	VFMADD231PS     Z9, Z14, Z1
-	PREFETCHT0      960(R10)
-	VBROADCASTI32X4 50(BX), Z8
-	VINSERTI32X4    $0x01, 50(SI), Z8, Z8
-	VINSERTI32X4    $0x02, 50(DI), Z8, Z8
-	VINSERTI32X4    $0x03, 50(R8), Z8, Z8
-	VBROADCASTI32X4 50(BX)(AX*1), Z9
-	PREFETCHT0      1024(R10)
-	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z9, Z9
-	VBROADCASTI32X4 50(BX)(AX*2), Z10
-	PREFETCHT0      1088(R10)
-	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z10, Z10
-	VBROADCASTI32X4 50(BX)(CX*1), Z11
-	PREFETCHT0      1152(R10)
-	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z11, Z11
-	VPUNPCKLDQ      Z9, Z8, Z12
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLDQ      Z11, Z10, Z9
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z9, Z12, Z11
-	VPUNPCKHQDQ     Z9, Z12, Z9
-	VPUNPCKLQDQ     Z10, Z8, Z12
-	VPUNPCKHQDQ     Z10, Z8, Z8
-	VMOVDQU32       alternate0<>+0(SB), Z10
-	VMOVDQA64       Z11, Z13
-	VPERMT2B        Z9, Z10, Z13
-	VMOVDQU32       alternate1<>+0(SB), Z10
-	VMOVDQA64       Z11, Z11
-	VPERMT2B        Z9, Z10, Z11
-	VPTESTMB        Z5, Z11, K1
-	VPMOVB2M        Z13, K2
-	VMOVDQU32       (R9), Z9
-	VMOVDQU32       64(R9), Z10
-	VPERMT2B        Z10, Z13, Z9
-	VMOVDQU32       128(R9), Z10
-	VMOVDQU32       192(R9), Z14
-	VPERMT2B        Z14, Z13, Z10
-	VMOVDQU8        Z10, K2, Z9
-	VMOVDQU32       256(R9), Z10
-	VMOVDQU32       320(R9), Z14
-	VPERMT2B        Z14, Z13, Z10
-	VMOVDQU32       384(R9), Z14
-	VMOVDQU32       448(R9), Z15
-	VPERMT2B        Z15, Z13, Z14
-	VMOVDQU8        Z14, K2, Z10
-	VMOVDQU8        Z10, K1, Z9
-	VMOVDQU32       512(R9), Z10
-	VMOVDQU32       576(R9), Z14
-	VPERMT2B        Z14, Z13, Z10
-	VMOVDQU32       640(R9), Z14
-	VMOVDQU32       704(R9), Z15
-	VPERMT2B        Z15, Z13, Z14
-	VMOVDQU8        Z14, K2, Z10
-	VMOVDQU32       768(R9), Z14
-	VMOVDQU32       832(R9), Z15
-	VPERMT2B        Z15, Z13, Z14
-	VMOVDQU32       896(R9), Z15
-	VMOVDQU32       960(R9), Z16
-	VPERMT2B        Z16, Z13, Z15
-	VMOVDQU8        Z15, K2, Z14
-	VMOVDQU8        Z14, K1, Z10
-	VMOVDQU32       parity1<>+0(SB), Z13
-	VGF2P8AFFINEQB  $0x00, Z13, Z11, Z11
-	VPUNPCKLBW      Z11, Z0, Z13
-	VPUNPCKHBW      Z11, Z0, Z11
-	VPUNPCKLBW      Z9, Z10, Z14
-	VPUNPCKHBW      Z9, Z10, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	VPBROADCASTQ    264(R11), Z18
-	VPBROADCASTQ    272(R11), Z19
-	VPUNPCKLWD      Z14, Z13, Z20
-	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
-	VPSRLW          $0x04, Z20, Z21
+	VPERMB          Z2, Z17, Z17
 	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z18, Z21, Z10
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z19, Z20, Z10
-	VPUNPCKLWD      Z9, Z11, Z20
-	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
-	VPSRLW          $0x04, Z20, Z21
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z18, Z21, Z15
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z19, Z20, Z15
-	VPBROADCASTQ    280(R11), Z18
-	VPBROADCASTQ    288(R11), Z19
-	VPUNPCKHWD      Z14, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x04, Z13, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD        Z18, Z14, Z16
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z19, Z13, Z16
-	VPUNPCKHWD      Z9, Z11, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z18, Z11, Z17
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z19, Z9, Z17
-	VSHUFPS         $0xdd, Z15, Z10, Z9
-	VSHUFPS         $0x88, Z15, Z10, Z10
-	VPADDD          Z9, Z10, Z10
-	VPSRLD          $0x10, Z7, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z6, Z9, Z9
-	VPADDD.BCST     300(R11), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    296(R11), Z11
-	VMULPS          Z9, Z11, Z11
-	VFMADD231PS     Z11, Z10, Z1
-	VSHUFPS         $0xdd, Z17, Z16, Z9
-	VSHUFPS         $0x88, Z17, Z16, Z16
-	VPADDD          Z9, Z16, Z16
-	VPSRLD          $0x14, Z7, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z6, Z9, Z9
-	VPADDD.BCST     304(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    296(R11), Z10
-	VMULPS          Z9, Z10, Z10
-	VFMADD231PS     Z10, Z16, Z1
-	VMOVDQU32       alternate0<>+0(SB), Z9
-	VMOVDQA64       Z12, Z10
-	VPERMT2B        Z8, Z9, Z10
-	VMOVDQU32       alternate1<>+0(SB), Z9
-	VMOVDQA64       Z12, Z11
-	VPERMT2B        Z8, Z9, Z11
-	VPTESTMB        Z5, Z11, K1
-	VPMOVB2M        Z10, K2
-	VMOVDQU32       (R9), Z8
-	VMOVDQU32       64(R9), Z9
-	VPERMT2B        Z9, Z10, Z8
-	VMOVDQU32       128(R9), Z9
-	VMOVDQU32       192(R9), Z12
-	VPERMT2B        Z12, Z10, Z9
-	VMOVDQU8        Z9, K2, Z8
-	VMOVDQU32       256(R9), Z9
-	VMOVDQU32       320(R9), Z12
-	VPERMT2B        Z12, Z10, Z9
-	VMOVDQU32       384(R9), Z12
-	VMOVDQU32       448(R9), Z13
-	VPERMT2B        Z13, Z10, Z12
-	VMOVDQU8        Z12, K2, Z9
-	VMOVDQU8        Z9, K1, Z8
-	VMOVDQU32       512(R9), Z9
-	VMOVDQU32       576(R9), Z12
-	VPERMT2B        Z12, Z10, Z9
-	VMOVDQU32       640(R9), Z12
-	VMOVDQU32       704(R9), Z13
-	VPERMT2B        Z13, Z10, Z12
-	VMOVDQU8        Z12, K2, Z9
-	VMOVDQU32       768(R9), Z12
-	VMOVDQU32       832(R9), Z13
-	VPERMT2B        Z13, Z10, Z12
-	VMOVDQU32       896(R9), Z13
-	VMOVDQU32       960(R9), Z14
-	VPERMT2B        Z14, Z10, Z13
-	VMOVDQU8        Z13, K2, Z12
-	VMOVDQU8        Z12, K1, Z9
-	VMOVDQU32       parity1<>+0(SB), Z10
-	VGF2P8AFFINEQB  $0x00, Z10, Z11, Z10
-	VPUNPCKLBW      Z10, Z0, Z11
-	VPUNPCKHBW      Z10, Z0, Z10
-	VPUNPCKLBW      Z8, Z9, Z12
-	VPUNPCKHBW      Z8, Z9, Z8
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VPBROADCASTQ    308(R11), Z16
-	VPBROADCASTQ    316(R11), Z17
-	VPUNPCKLWD      Z12, Z11, Z18
-	VGF2P8AFFINEQB  $0x00, Z18, Z4, Z18
-	VPSRLW          $0x04, Z18, Z19
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z16, Z19, Z9
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z17, Z18, Z9
-	VPUNPCKLWD      Z8, Z10, Z18
-	VGF2P8AFFINEQB  $0x00, Z18, Z4, Z18
-	VPSRLW          $0x04, Z18, Z19
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z16, Z19, Z13
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z17, Z18, Z13
-	VPBROADCASTQ    324(R11), Z16
-	VPBROADCASTQ    332(R11), Z17
-	VPUNPCKHWD      Z12, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD        Z16, Z12, Z14
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z17, Z11, Z14
-	VPUNPCKHWD      Z8, Z10, Z8
-	VGF2P8AFFINEQB  $0x00, Z8, Z4, Z8
-	VPSRLW          $0x04, Z8, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z16, Z10, Z15
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z24, Z24
+	VPERMB          Z2, Z16, Z16
 	VPERMB          Z2, Z8, Z8
-	VPDPBUSD        Z17, Z8, Z15
-	VSHUFPS         $0xdd, Z13, Z9, Z8
-	VSHUFPS         $0x88, Z13, Z9, Z9
+	VPBROADCASTQ    132(R11), Z25
+	VPDPBUSD        Z25, Z12, Z9
+	VPDPBUSD        Z25, Z17, Z18
+	VPBROADCASTQ    140(R11), Z12
+	VPDPBUSD        Z12, Z21, Z9
+	VPDPBUSD        Z12, Z22, Z18
+	VPBROADCASTQ    148(R11), Z12
+	VPDPBUSD        Z12, Z23, Z19
+	VPDPBUSD        Z12, Z24, Z20
+	VPBROADCASTQ    156(R11), Z12
+	VPDPBUSD        Z12, Z16, Z19
+	VPDPBUSD        Z12, Z8, Z20
+	VSHUFPS         $0xdd, Z18, Z9, Z8
+	VSHUFPS         $0x88, Z18, Z9, Z9
 	VPADDD          Z8, Z9, Z9
 	VPSRLD          $0x18, Z7, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z6, Z8, Z8
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z5, Z8, Z8
+	VPADDD.BCST     168(R11), Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTSS    164(R11), Z12
+	VMULPS          Z8, Z12, Z12
+	VFMADD231PS     Z12, Z9, Z1
+	VSHUFPS         $0xdd, Z20, Z19, Z8
+	VSHUFPS         $0x88, Z20, Z19, Z19
+	VPADDD          Z8, Z19, Z19
+	VPSRLD          $0x1c, Z7, Z7
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VPADDD.BCST     172(R11), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    164(R11), Z8
+	VMULPS          Z7, Z8, Z8
+	VFMADD231PS     Z8, Z19, Z1
+	VMOVDQU32       alternate0<>+0(SB), Z7
+	VMOVDQA64       Z15, Z8
+	VPERMT2B        Z10, Z7, Z8
+	VMOVDQU32       alternate1<>+0(SB), Z7
+	VMOVDQA64       Z15, Z9
+	VPERMT2B        Z10, Z7, Z9
+	VPTESTMB        Z4, Z9, K1
+	VPMOVB2M        Z8, K2
+	VMOVDQU32       (R9), Z7
+	VPERMT2B        64(R9), Z8, Z7
+	VMOVDQU32       128(R9), Z10
+	VPERMT2B        192(R9), Z8, Z10
+	VMOVDQU8        Z10, K2, Z7
+	VMOVDQU32       256(R9), Z10
+	VPERMT2B        320(R9), Z8, Z10
+	VMOVDQU32       384(R9), Z12
+	VPERMT2B        448(R9), Z8, Z12
+	VMOVDQU8        Z12, K2, Z10
+	VMOVDQU8        Z10, K1, Z7
+	VMOVDQU32       512(R9), Z10
+	VPERMT2B        576(R9), Z8, Z10
+	VMOVDQU32       640(R9), Z12
+	VPERMT2B        704(R9), Z8, Z12
+	VMOVDQU8        Z12, K2, Z10
+	VMOVDQU32       768(R9), Z12
+	VPERMT2B        832(R9), Z8, Z12
+	VMOVDQU32       896(R9), Z15
+	VPERMT2B        960(R9), Z8, Z15
+	VMOVDQU8        Z15, K2, Z12
+	VMOVDQU8        Z12, K1, Z10
+	VMOVDQU32       parity1<>+0(SB), Z8
+	VGF2P8AFFINEQB  $0x00, Z8, Z9, Z8
+	VPUNPCKLBW      Z14, Z0, Z9
+	VPUNPCKHBW      Z14, Z0, Z12
+	VPUNPCKLBW      Z11, Z13, Z14
+	VPUNPCKHBW      Z11, Z13, Z11
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z17
+	VPUNPCKLWD      Z14, Z9, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
+	VPUNPCKLWD      Z11, Z12, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKHWD      Z14, Z9, Z9
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPUNPCKHWD      Z11, Z12, Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z3, Z11
+	VPSRLW          $0x04, Z18, Z12
+	VPSRLW          $0x04, Z19, Z14
+	VPSRLW          $0x04, Z9, Z20
+	VPSRLW          $0x04, Z11, Z21
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z9, Z9
+	VPERMB          Z2, Z11, Z11
+	VPBROADCASTQ    176(R11), Z22
+	VPDPBUSD        Z22, Z12, Z13
+	VPDPBUSD        Z22, Z14, Z15
+	VPBROADCASTQ    184(R11), Z12
+	VPDPBUSD        Z12, Z18, Z13
+	VPDPBUSD        Z12, Z19, Z15
+	VPBROADCASTQ    192(R11), Z12
+	VPDPBUSD        Z12, Z20, Z16
+	VPDPBUSD        Z12, Z21, Z17
+	VPBROADCASTQ    200(R11), Z12
+	VPDPBUSD        Z12, Z9, Z16
+	VPDPBUSD        Z12, Z11, Z17
+	VSHUFPS         $0xdd, Z15, Z13, Z9
+	VSHUFPS         $0x88, Z15, Z13, Z13
+	VPADDD          Z9, Z13, Z13
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z6, Z9
+	VMULPS          Z5, Z9, Z9
+	VPADDD.BCST     212(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    208(R11), Z11
+	VMULPS          Z9, Z11, Z11
+	VFMADD231PS     Z11, Z13, Z1
+	VSHUFPS         $0xdd, Z17, Z16, Z9
+	VSHUFPS         $0x88, Z17, Z16, Z16
+	VPADDD          Z9, Z16, Z16
+	VPSRLD          $0x04, Z6, Z9
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z9, Z9
+	VMULPS          Z5, Z9, Z9
+	VPADDD.BCST     216(R11), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    208(R11), Z11
+	VMULPS          Z9, Z11, Z11
+	VFMADD231PS     Z11, Z16, Z1
+	PREFETCHT0      960(R10)
+	VBROADCASTI32X4 50(BX), Z9
+	VINSERTI32X4    $0x01, 50(SI), Z9, Z9
+	VINSERTI32X4    $0x02, 50(DI), Z9, Z9
+	VINSERTI32X4    $0x03, 50(R8), Z9, Z9
+	VBROADCASTI32X4 50(BX)(AX*1), Z11
+	PREFETCHT0      1024(R10)
+	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z11, Z11
+	VBROADCASTI32X4 50(BX)(AX*2), Z12
+	PREFETCHT0      1088(R10)
+	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z12, Z12
+	VBROADCASTI32X4 50(BX)(CX*1), Z13
+	PREFETCHT0      1152(R10)
+	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z13, Z13
+	VPUNPCKLDQ      Z11, Z9, Z14
+	VPUNPCKHDQ      Z11, Z9, Z9
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z14, Z13
+	VPUNPCKHQDQ     Z11, Z14, Z11
+	VPUNPCKLQDQ     Z12, Z9, Z14
+	VPUNPCKHQDQ     Z12, Z9, Z9
+	VMOVDQU32       alternate0<>+0(SB), Z12
+	VMOVDQA64       Z13, Z15
+	VPERMT2B        Z11, Z12, Z15
+	VMOVDQU32       alternate1<>+0(SB), Z12
+	VMOVDQA64       Z13, Z13
+	VPERMT2B        Z11, Z12, Z13
+	VPTESTMB        Z4, Z13, K1
+	VPMOVB2M        Z15, K2
+	VMOVDQU32       (R9), Z11
+	VPERMT2B        64(R9), Z15, Z11
+	VMOVDQU32       128(R9), Z12
+	VPERMT2B        192(R9), Z15, Z12
+	VMOVDQU8        Z12, K2, Z11
+	VMOVDQU32       256(R9), Z12
+	VPERMT2B        320(R9), Z15, Z12
+	VMOVDQU32       384(R9), Z16
+	VPERMT2B        448(R9), Z15, Z16
+	VMOVDQU8        Z16, K2, Z12
+	VMOVDQU8        Z12, K1, Z11
+	VMOVDQU32       512(R9), Z12
+	VPERMT2B        576(R9), Z15, Z12
+	VMOVDQU32       640(R9), Z16
+	VPERMT2B        704(R9), Z15, Z16
+	VMOVDQU8        Z16, K2, Z12
+	VMOVDQU32       768(R9), Z16
+	VPERMT2B        832(R9), Z15, Z16
+	VMOVDQU32       896(R9), Z17
+	VPERMT2B        960(R9), Z15, Z17
+	VMOVDQU8        Z17, K2, Z16
+	VMOVDQU8        Z16, K1, Z12
+	VMOVDQU32       parity1<>+0(SB), Z15
+	VGF2P8AFFINEQB  $0x00, Z15, Z13, Z13
+	VPUNPCKLBW      Z8, Z0, Z15
+	VPUNPCKHBW      Z8, Z0, Z8
+	VPUNPCKLBW      Z7, Z10, Z16
+	VPUNPCKHBW      Z7, Z10, Z7
+	VMOVDQA32       Z0, Z10
+	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z18
+	VMOVDQA32       Z0, Z19
+	VPUNPCKLWD      Z16, Z15, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKLWD      Z7, Z8, Z21
+	VGF2P8AFFINEQB  $0x00, Z21, Z3, Z21
+	VPUNPCKHWD      Z16, Z15, Z15
+	VGF2P8AFFINEQB  $0x00, Z15, Z3, Z15
+	VPUNPCKHWD      Z7, Z8, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z20, Z8
+	VPSRLW          $0x04, Z21, Z16
+	VPSRLW          $0x04, Z15, Z22
+	VPSRLW          $0x04, Z7, Z23
+	VPERMB          Z2, Z8, Z8
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z7, Z7
+	VPBROADCASTQ    220(R11), Z24
+	VPDPBUSD        Z24, Z8, Z10
+	VPDPBUSD        Z24, Z16, Z17
+	VPBROADCASTQ    228(R11), Z8
+	VPDPBUSD        Z8, Z20, Z10
+	VPDPBUSD        Z8, Z21, Z17
+	VPBROADCASTQ    236(R11), Z8
+	VPDPBUSD        Z8, Z22, Z18
+	VPDPBUSD        Z8, Z23, Z19
+	VPBROADCASTQ    244(R11), Z8
+	VPDPBUSD        Z8, Z15, Z18
+	VPDPBUSD        Z8, Z7, Z19
+	VSHUFPS         $0xdd, Z17, Z10, Z7
+	VSHUFPS         $0x88, Z17, Z10, Z10
+	VPADDD          Z7, Z10, Z10
+	VPSRLD          $0x08, Z6, Z7
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VPADDD.BCST     256(R11), Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    252(R11), Z8
+	VMULPS          Z7, Z8, Z8
+	VFMADD231PS     Z8, Z10, Z1
+	VSHUFPS         $0xdd, Z19, Z18, Z7
+	VSHUFPS         $0x88, Z19, Z18, Z18
+	VPADDD          Z7, Z18, Z18
+	VPSRLD          $0x0c, Z6, Z7
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z5, Z7, Z7
+	VPADDD.BCST     260(R11), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    252(R11), Z8
+	VMULPS          Z7, Z8, Z8
+	VFMADD231PS     Z8, Z18, Z1
+	VMOVDQU32       alternate0<>+0(SB), Z7
+	VMOVDQA64       Z14, Z8
+	VPERMT2B        Z9, Z7, Z8
+	VMOVDQU32       alternate1<>+0(SB), Z7
+	VMOVDQA64       Z14, Z10
+	VPERMT2B        Z9, Z7, Z10
+	VPTESTMB        Z4, Z10, K1
+	VPMOVB2M        Z8, K2
+	VMOVDQU32       (R9), Z7
+	VPERMT2B        64(R9), Z8, Z7
+	VMOVDQU32       128(R9), Z9
+	VPERMT2B        192(R9), Z8, Z9
+	VMOVDQU8        Z9, K2, Z7
+	VMOVDQU32       256(R9), Z9
+	VPERMT2B        320(R9), Z8, Z9
+	VMOVDQU32       384(R9), Z14
+	VPERMT2B        448(R9), Z8, Z14
+	VMOVDQU8        Z14, K2, Z9
+	VMOVDQU8        Z9, K1, Z7
+	VMOVDQU32       512(R9), Z9
+	VPERMT2B        576(R9), Z8, Z9
+	VMOVDQU32       640(R9), Z14
+	VPERMT2B        704(R9), Z8, Z14
+	VMOVDQU8        Z14, K2, Z9
+	VMOVDQU32       768(R9), Z14
+	VPERMT2B        832(R9), Z8, Z14
+	VMOVDQU32       896(R9), Z15
+	VPERMT2B        960(R9), Z8, Z15
+	VMOVDQU8        Z15, K2, Z14
+	VMOVDQU8        Z14, K1, Z9
+	VMOVDQU32       parity1<>+0(SB), Z8
+	VGF2P8AFFINEQB  $0x00, Z8, Z10, Z8
+	VPUNPCKLBW      Z13, Z0, Z10
+	VPUNPCKHBW      Z13, Z0, Z13
+	VPUNPCKLBW      Z11, Z12, Z14
+	VPUNPCKHBW      Z11, Z12, Z11
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z17
+	VPUNPCKLWD      Z14, Z10, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
+	VPUNPCKLWD      Z11, Z13, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKHWD      Z14, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPUNPCKHWD      Z11, Z13, Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z3, Z11
+	VPSRLW          $0x04, Z18, Z13
+	VPSRLW          $0x04, Z19, Z14
+	VPSRLW          $0x04, Z10, Z20
+	VPSRLW          $0x04, Z11, Z21
+	VPERMB          Z2, Z13, Z13
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z10, Z10
+	VPERMB          Z2, Z11, Z11
+	VPBROADCASTQ    264(R11), Z22
+	VPDPBUSD        Z22, Z13, Z12
+	VPDPBUSD        Z22, Z14, Z15
+	VPBROADCASTQ    272(R11), Z13
+	VPDPBUSD        Z13, Z18, Z12
+	VPDPBUSD        Z13, Z19, Z15
+	VPBROADCASTQ    280(R11), Z13
+	VPDPBUSD        Z13, Z20, Z16
+	VPDPBUSD        Z13, Z21, Z17
+	VPBROADCASTQ    288(R11), Z13
+	VPDPBUSD        Z13, Z10, Z16
+	VPDPBUSD        Z13, Z11, Z17
+	VSHUFPS         $0xdd, Z15, Z12, Z10
+	VSHUFPS         $0x88, Z15, Z12, Z12
+	VPADDD          Z10, Z12, Z12
+	VPSRLD          $0x10, Z6, Z10
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z10, Z10
+	VMULPS          Z5, Z10, Z10
+	VPADDD.BCST     300(R11), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    296(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z12, Z1
+	VSHUFPS         $0xdd, Z17, Z16, Z10
+	VSHUFPS         $0x88, Z17, Z16, Z16
+	VPADDD          Z10, Z16, Z16
+	VPSRLD          $0x14, Z6, Z10
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z10, Z10
+	VMULPS          Z5, Z10, Z10
+	VPADDD.BCST     304(R11), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    296(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z16, Z1
+	VPUNPCKLBW      Z8, Z0, Z10
+	VPUNPCKHBW      Z8, Z0, Z8
+	VPUNPCKLBW      Z7, Z9, Z11
+	VPUNPCKHBW      Z7, Z9, Z7
+	VMOVDQA32       Z0, Z9
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z14
+	VPUNPCKLWD      Z11, Z10, Z15
+	VGF2P8AFFINEQB  $0x00, Z15, Z3, Z15
+	VPUNPCKLWD      Z7, Z8, Z16
+	VGF2P8AFFINEQB  $0x00, Z16, Z3, Z16
+	VPUNPCKHWD      Z11, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPUNPCKHWD      Z7, Z8, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z15, Z8
+	VPSRLW          $0x04, Z16, Z11
+	VPSRLW          $0x04, Z10, Z17
+	VPSRLW          $0x04, Z7, Z18
+	VPERMB          Z2, Z8, Z8
+	VPERMB          Z2, Z11, Z11
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z17, Z17
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z10, Z10
+	VPERMB          Z2, Z7, Z7
+	VPBROADCASTQ    308(R11), Z19
+	VPDPBUSD        Z19, Z8, Z9
+	VPDPBUSD        Z19, Z11, Z12
+	VPBROADCASTQ    316(R11), Z8
+	VPDPBUSD        Z8, Z15, Z9
+	VPDPBUSD        Z8, Z16, Z12
+	VPBROADCASTQ    324(R11), Z8
+	VPDPBUSD        Z8, Z17, Z13
+	VPDPBUSD        Z8, Z18, Z14
+	VPBROADCASTQ    332(R11), Z8
+	VPDPBUSD        Z8, Z10, Z13
+	VPDPBUSD        Z8, Z7, Z14
+	VSHUFPS         $0xdd, Z12, Z9, Z7
+	VSHUFPS         $0x88, Z12, Z9, Z9
+	VPADDD          Z7, Z9, Z9
+	VPSRLD          $0x18, Z6, Z7
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z5, Z7, Z7
 	VPADDD.BCST     344(R11), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    340(R11), Z10
-	VMULPS          Z8, Z10, Z10
-	VFMADD231PS     Z10, Z9, Z1
-	VSHUFPS         $0xdd, Z15, Z14, Z8
-	VSHUFPS         $0x88, Z15, Z14, Z14
-	VPADDD          Z8, Z14, Z14
-	VPSRLD          $0x1c, Z7, Z7
-	VPERMPS         Z3, Z7, Z7
-	VMULPS          Z6, Z7, Z7
-	VPADDD.BCST     348(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    340(R11), Z6
-	VMULPS          Z7, Z6, Z6
-	VFMADD231PS     Z6, Z14, Z1
+	VBROADCASTSS    340(R11), Z8
+	VMULPS          Z7, Z8, Z8
+	VFMADD231PS     Z8, Z9, Z1
+	VSHUFPS         $0xdd, Z14, Z13, Z7
+	VSHUFPS         $0x88, Z14, Z13, Z13
+	VPADDD          Z7, Z13, Z13
+	VPSRLD          $0x1c, Z6, Z6
+	VPERMPS         scalesiq2xsPlanes<>+0(SB), Z6, Z6
+	VMULPS          Z5, Z6, Z6
+	VPADDD.BCST     348(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    340(R11), Z5
+	VMULPS          Z6, Z5, Z5
+	VFMADD231PS     Z5, Z13, Z1
 	ADDQ            $0x00000160, R11
 	ADDQ            $0x000004a0, R10
 	ADDQ            $0x0000004a, BX
@@ -51076,9 +50977,8 @@ TEXT ·avx512DotQuadsIQ2_Sx1(SB), NOSPLIT, $0-176
 	MOVL      $0x0000f000, DX
 	KMOVW     DX, K1
 	LEAQ      ·iq2sPlanes+0(SB), R9
-	VMOVDQU32 bits<>+0(SB), Z4
+	VMOVDQU32 bits<>+0(SB), Z3
 	VMOVDQU32 levelsiq2sPlanes<>+0(SB), Z2
-	VMOVDQU32 scalesiq2sPlanes<>+0(SB), Z3
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -51096,7 +50996,7 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VPXOR           Y5, Y5, Y5
+	VPXOR           Y4, Y4, Y4
 	MOVWQZX         (BX)(CX*1), R12
 	MOVWQZX         (BX)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -51107,7 +51007,7 @@ block:
 	MOVWQZX         (BX), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x00, R12, X5, X5
+	VPINSRQ         $0x00, R12, X4, X4
 	MOVWQZX         (SI)(CX*1), R12
 	MOVWQZX         (SI)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -51118,8 +51018,8 @@ block:
 	MOVWQZX         (SI), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x01, R12, X5, X5
-	VPXOR           Y6, Y6, Y6
+	VPINSRQ         $0x01, R12, X4, X4
+	VPXOR           Y5, Y5, Y5
 	MOVWQZX         (DI)(CX*1), R12
 	MOVWQZX         (DI)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -51130,7 +51030,7 @@ block:
 	MOVWQZX         (DI), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x00, R12, X6, X6
+	VPINSRQ         $0x00, R12, X5, X5
 	MOVWQZX         (R8)(CX*1), R12
 	MOVWQZX         (R8)(AX*2), R13
 	SHLQ            $0x10, R12
@@ -51141,1124 +51041,1124 @@ block:
 	MOVWQZX         (R8), R13
 	SHLQ            $0x10, R12
 	ORQ             R13, R12
-	VPINSRQ         $0x01, R12, X6, X6
-	VINSERTI128     $0x01, X6, Y5, Y5
-	VCVTPH2PS       Y5, Z5
+	VPINSRQ         $0x01, R12, X5, X5
+	VINSERTI128     $0x01, X5, Y4, Y4
+	VCVTPH2PS       Y4, Z4
 	PREFETCHT0      (R10)
-	VBROADCASTI32X4 66(BX), Z6
-	VINSERTI32X4    $0x01, 66(SI), Z6, Z6
-	VINSERTI32X4    $0x02, 66(DI), Z6, Z6
+	VBROADCASTI32X4 66(BX), Z5
+	VINSERTI32X4    $0x01, 66(SI), Z5, Z5
+	VINSERTI32X4    $0x02, 66(DI), Z5, Z5
 	PREFETCHT0      64(R10)
-	VINSERTI32X4    $0x03, 66(R8), Z6, Z6
-	VBROADCASTI32X4 66(BX)(AX*1), Z7
-	VINSERTI32X4    $0x01, 66(SI)(AX*1), Z7, Z7
-	VINSERTI32X4    $0x02, 66(DI)(AX*1), Z7, Z7
+	VINSERTI32X4    $0x03, 66(R8), Z5, Z5
+	VBROADCASTI32X4 66(BX)(AX*1), Z6
+	VINSERTI32X4    $0x01, 66(SI)(AX*1), Z6, Z6
+	VINSERTI32X4    $0x02, 66(DI)(AX*1), Z6, Z6
 	PREFETCHT0      128(R10)
-	VINSERTI32X4    $0x03, 66(R8)(AX*1), Z7, Z7
-	VBROADCASTI32X4 66(BX)(AX*2), Z8
-	VINSERTI32X4    $0x01, 66(SI)(AX*2), Z8, Z8
-	VINSERTI32X4    $0x02, 66(DI)(AX*2), Z8, Z8
+	VINSERTI32X4    $0x03, 66(R8)(AX*1), Z6, Z6
+	VBROADCASTI32X4 66(BX)(AX*2), Z7
+	VINSERTI32X4    $0x01, 66(SI)(AX*2), Z7, Z7
+	VINSERTI32X4    $0x02, 66(DI)(AX*2), Z7, Z7
 	PREFETCHT0      192(R10)
-	VINSERTI32X4    $0x03, 66(R8)(AX*2), Z8, Z8
-	VBROADCASTI32X4 66(BX)(CX*1), Z9
-	VINSERTI32X4    $0x01, 66(SI)(CX*1), Z9, Z9
-	VINSERTI32X4    $0x02, 66(DI)(CX*1), Z9, Z9
+	VINSERTI32X4    $0x03, 66(R8)(AX*2), Z7, Z7
+	VBROADCASTI32X4 66(BX)(CX*1), Z8
+	VINSERTI32X4    $0x01, 66(SI)(CX*1), Z8, Z8
+	VINSERTI32X4    $0x02, 66(DI)(CX*1), Z8, Z8
 	PREFETCHT0      256(R10)
-	VINSERTI32X4    $0x03, 66(R8)(CX*1), Z9, Z9
-	VPUNPCKLDQ      Z7, Z6, Z10
-	VPUNPCKHDQ      Z7, Z6, Z6
-	VPUNPCKLDQ      Z9, Z8, Z7
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLQDQ     Z7, Z10, Z9
-	VPUNPCKHQDQ     Z7, Z10, Z7
-	VPUNPCKLQDQ     Z8, Z6, Z10
-	VPUNPCKHQDQ     Z8, Z6, Z6
-	VBROADCASTI32X4 2(BX), Z8
-	VINSERTI32X4    $0x01, 2(SI), Z8, Z8
-	VINSERTI32X4    $0x02, 2(DI), Z8, Z8
+	VINSERTI32X4    $0x03, 66(R8)(CX*1), Z8, Z8
+	VPUNPCKLDQ      Z6, Z5, Z9
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPUNPCKLQDQ     Z6, Z9, Z8
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPUNPCKLQDQ     Z7, Z5, Z9
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VBROADCASTI32X4 2(BX), Z7
+	VINSERTI32X4    $0x01, 2(SI), Z7, Z7
+	VINSERTI32X4    $0x02, 2(DI), Z7, Z7
 	PREFETCHT0      320(R10)
-	VINSERTI32X4    $0x03, 2(R8), Z8, Z8
-	VBROADCASTI32X4 2(BX)(AX*1), Z11
-	VINSERTI32X4    $0x01, 2(SI)(AX*1), Z11, Z11
-	VINSERTI32X4    $0x02, 2(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 2(R8), Z7, Z7
+	VBROADCASTI32X4 2(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 2(SI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 2(DI)(AX*1), Z10, Z10
 	PREFETCHT0      384(R10)
-	VINSERTI32X4    $0x03, 2(R8)(AX*1), Z11, Z11
-	VBROADCASTI32X4 2(BX)(AX*2), Z12
-	VINSERTI32X4    $0x01, 2(SI)(AX*2), Z12, Z12
-	VINSERTI32X4    $0x02, 2(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 2(R8)(AX*1), Z10, Z10
+	VBROADCASTI32X4 2(BX)(AX*2), Z11
+	VINSERTI32X4    $0x01, 2(SI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 2(DI)(AX*2), Z11, Z11
 	PREFETCHT0      448(R10)
-	VINSERTI32X4    $0x03, 2(R8)(AX*2), Z12, Z12
-	VBROADCASTI32X4 2(BX)(CX*1), Z13
-	VINSERTI32X4    $0x01, 2(SI)(CX*1), Z13, Z13
-	VINSERTI32X4    $0x02, 2(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 2(R8)(AX*2), Z11, Z11
+	VBROADCASTI32X4 2(BX)(CX*1), Z12
+	VINSERTI32X4    $0x01, 2(SI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 2(DI)(CX*1), Z12, Z12
 	PREFETCHT0      512(R10)
-	VINSERTI32X4    $0x03, 2(R8)(CX*1), Z13, Z13
-	VPUNPCKLDQ      Z11, Z8, Z14
-	VPUNPCKHDQ      Z11, Z8, Z8
-	VPUNPCKLDQ      Z13, Z12, Z11
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPUNPCKLQDQ     Z11, Z14, Z13
-	VPUNPCKHQDQ     Z11, Z14, Z11
-	VPUNPCKLQDQ     Z12, Z8, Z14
-	VPUNPCKHQDQ     Z12, Z8, Z8
-	VBROADCASTI32X4 34(BX), Z12
-	VINSERTI32X4    $0x01, 34(SI), Z12, Z12
-	VINSERTI32X4    $0x02, 34(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 2(R8)(CX*1), Z12, Z12
+	VPUNPCKLDQ      Z10, Z7, Z13
+	VPUNPCKHDQ      Z10, Z7, Z7
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z7, Z13
+	VPUNPCKHQDQ     Z11, Z7, Z7
+	VBROADCASTI32X4 34(BX), Z11
+	VINSERTI32X4    $0x01, 34(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 34(DI), Z11, Z11
 	PREFETCHT0      576(R10)
-	VINSERTI32X4    $0x03, 34(R8), Z12, Z12
-	VBROADCASTI32X4 34(BX)(AX*1), Z15
-	VINSERTI32X4    $0x01, 34(SI)(AX*1), Z15, Z15
-	VINSERTI32X4    $0x02, 34(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 34(R8), Z11, Z11
+	VBROADCASTI32X4 34(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 34(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 34(DI)(AX*1), Z14, Z14
 	PREFETCHT0      640(R10)
-	VINSERTI32X4    $0x03, 34(R8)(AX*1), Z15, Z15
-	VBROADCASTI32X4 34(BX)(AX*2), Z16
-	VINSERTI32X4    $0x01, 34(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 34(R8)(AX*1), Z14, Z14
+	VBROADCASTI32X4 34(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 34(SI)(AX*2), Z15, Z15
 	PREFETCHT0      704(R10)
-	VINSERTI32X4    $0x02, 34(DI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x03, 34(R8)(AX*2), Z16, Z16
-	VBROADCASTI32X4 34(BX)(CX*1), Z17
-	VINSERTI32X4    $0x01, 34(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 34(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 34(R8)(AX*2), Z15, Z15
+	VBROADCASTI32X4 34(BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, 34(SI)(CX*1), Z16, Z16
 	PREFETCHT0      768(R10)
-	VINSERTI32X4    $0x02, 34(DI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 34(R8)(CX*1), Z17, Z17
-	VPUNPCKLDQ      Z15, Z12, Z18
-	VPUNPCKHDQ      Z15, Z12, Z12
-	VPUNPCKLDQ      Z17, Z16, Z15
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPUNPCKLQDQ     Z15, Z18, Z17
-	VPUNPCKHQDQ     Z15, Z18, Z15
-	VPUNPCKLQDQ     Z16, Z12, Z18
-	VPUNPCKHQDQ     Z16, Z12, Z12
-	VPSHUFB         points<>+0(SB), Z13, Z13
-	VPSHUFB         byte0OfRow<>+0(SB), Z9, Z16
-	VPTESTMB        pairs0<>+0(SB), Z16, K1
-	VPTESTMB        pairs1<>+0(SB), Z16, K2
-	VPMOVB2M        Z13, K3
-	VPSHUFB         points<>+0(SB), Z11, Z11
-	VPSHUFB         byte1OfRow<>+0(SB), Z9, Z16
-	VPTESTMB        pairs0<>+0(SB), Z16, K4
-	VPTESTMB        pairs1<>+0(SB), Z16, K5
-	VPMOVB2M        Z11, K6
-	VMOVDQU32       (R9), Z16
-	VMOVDQU32       64(R9), Z19
-	VMOVDQA64       Z16, Z20
-	VPERMT2B        Z19, Z13, Z20
-	VPERMT2B        Z19, Z11, Z16
-	VMOVDQU32       128(R9), Z19
-	VMOVDQU32       192(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z13, Z22
-	VPERMT2B        Z21, Z11, Z19
-	VMOVDQU8        Z22, K3, Z20
-	VMOVDQU8        Z19, K6, Z16
-	VMOVDQU32       256(R9), Z19
-	VMOVDQU32       320(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z13, Z22
-	VPERMT2B        Z21, Z11, Z19
-	VMOVDQU32       384(R9), Z21
-	VMOVDQU32       448(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z13, Z24
-	VPERMT2B        Z23, Z11, Z21
-	VMOVDQU8        Z24, K3, Z22
-	VMOVDQU8        Z21, K6, Z19
-	VMOVDQU8        Z22, K1, Z20
-	VMOVDQU8        Z19, K4, Z16
-	VMOVDQU32       512(R9), Z19
-	VMOVDQU32       576(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z13, Z22
-	VPERMT2B        Z21, Z11, Z19
-	VMOVDQU32       640(R9), Z21
-	VMOVDQU32       704(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z13, Z24
-	VPERMT2B        Z23, Z11, Z21
-	VMOVDQU8        Z24, K3, Z22
-	VMOVDQU8        Z21, K6, Z19
-	VMOVDQU32       768(R9), Z21
-	VMOVDQU32       832(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z13, Z24
-	VPERMT2B        Z23, Z11, Z21
-	VMOVDQU32       896(R9), Z23
-	VMOVDQU32       960(R9), Z25
-	VMOVDQA64       Z23, Z26
-	VPERMT2B        Z25, Z13, Z26
-	VPERMT2B        Z25, Z11, Z23
-	VMOVDQU8        Z26, K3, Z24
-	VMOVDQU8        Z23, K6, Z21
-	VMOVDQU8        Z24, K1, Z22
-	VMOVDQU8        Z21, K4, Z19
-	VMOVDQU8        Z22, K2, Z20
-	VMOVDQU8        Z19, K5, Z16
-	VMOVDQU32       1024(R9), Z19
-	VMOVDQU32       1088(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z13, Z22
-	VPERMT2B        Z21, Z11, Z19
-	VMOVDQU32       1152(R9), Z21
-	VMOVDQU32       1216(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z13, Z24
-	VPERMT2B        Z23, Z11, Z21
-	VMOVDQU8        Z24, K3, Z22
-	VMOVDQU8        Z21, K6, Z19
-	VMOVDQU32       1280(R9), Z21
-	VMOVDQU32       1344(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z13, Z24
-	VPERMT2B        Z23, Z11, Z21
-	VMOVDQU32       1408(R9), Z23
-	VMOVDQU32       1472(R9), Z25
-	VMOVDQA64       Z23, Z26
-	VPERMT2B        Z25, Z13, Z26
-	VPERMT2B        Z25, Z11, Z23
-	VMOVDQU8        Z26, K3, Z24
-	VMOVDQU8        Z23, K6, Z21
-	VMOVDQU8        Z24, K1, Z22
-	VMOVDQU8        Z21, K4, Z19
-	VMOVDQU32       1536(R9), Z21
-	VMOVDQU32       1600(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z13, Z24
-	VPERMT2B        Z23, Z11, Z21
-	VMOVDQU32       1664(R9), Z23
-	VMOVDQU32       1728(R9), Z25
-	VMOVDQA64       Z23, Z26
-	VPERMT2B        Z25, Z13, Z26
-	VPERMT2B        Z25, Z11, Z23
-	VMOVDQU8        Z26, K3, Z24
-	VMOVDQU8        Z23, K6, Z21
-	VMOVDQU32       1792(R9), Z23
-	VMOVDQU32       1856(R9), Z25
-	VMOVDQA64       Z23, Z26
-	VPERMT2B        Z25, Z13, Z26
-	VPERMT2B        Z25, Z11, Z23
-	VMOVDQU32       1920(R9), Z25
-	VMOVDQU32       1984(R9), Z27
-	VMOVDQA64       Z25, Z28
-	VPERMT2B        Z27, Z13, Z28
-	VPERMT2B        Z27, Z11, Z25
-	VMOVDQU8        Z28, K3, Z26
-	VMOVDQU8        Z25, K6, Z23
-	VMOVDQU8        Z26, K1, Z24
-	VMOVDQU8        Z23, K4, Z21
-	VMOVDQU8        Z24, K2, Z22
-	VMOVDQU8        Z21, K5, Z19
-	VPSHUFB         points<>+0(SB), Z17, Z11
-	VPUNPCKLBW      Z11, Z0, Z13
-	VPUNPCKHBW      Z11, Z0, Z11
-	VPUNPCKLBW      Z20, Z22, Z17
-	VPUNPCKHBW      Z20, Z22, Z20
+	VINSERTI32X4    $0x02, 34(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 34(R8)(CX*1), Z16, Z16
+	VPUNPCKLDQ      Z14, Z11, Z17
+	VPUNPCKHDQ      Z14, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z14
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z17, Z16
+	VPUNPCKHQDQ     Z14, Z17, Z14
+	VPUNPCKLQDQ     Z15, Z11, Z17
+	VPUNPCKHQDQ     Z15, Z11, Z11
+	VPSHUFB         points<>+0(SB), Z12, Z12
+	VPSHUFB         byte0OfRow<>+0(SB), Z8, Z15
+	VPTESTMB        pairs0<>+0(SB), Z15, K1
+	VPTESTMB        pairs1<>+0(SB), Z15, K2
+	VPMOVB2M        Z12, K3
+	VPSHUFB         points<>+0(SB), Z10, Z10
+	VPSHUFB         byte1OfRow<>+0(SB), Z8, Z15
+	VPTESTMB        pairs0<>+0(SB), Z15, K4
+	VPTESTMB        pairs1<>+0(SB), Z15, K5
+	VPMOVB2M        Z10, K6
+	VMOVDQU32       (R9), Z15
+	VMOVDQU32       64(R9), Z18
+	VMOVDQA64       Z15, Z19
+	VPERMT2B        Z18, Z12, Z19
+	VPERMT2B        Z18, Z10, Z15
+	VMOVDQU32       128(R9), Z18
+	VMOVDQU32       192(R9), Z20
+	VMOVDQA64       Z18, Z21
+	VPERMT2B        Z20, Z12, Z21
+	VPERMT2B        Z20, Z10, Z18
+	VMOVDQU8        Z21, K3, Z19
+	VMOVDQU8        Z18, K6, Z15
+	VMOVDQU32       256(R9), Z18
+	VMOVDQU32       320(R9), Z20
+	VMOVDQA64       Z18, Z21
+	VPERMT2B        Z20, Z12, Z21
+	VPERMT2B        Z20, Z10, Z18
+	VMOVDQU32       384(R9), Z20
+	VMOVDQU32       448(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z12, Z23
+	VPERMT2B        Z22, Z10, Z20
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z20, K6, Z18
+	VMOVDQU8        Z21, K1, Z19
+	VMOVDQU8        Z18, K4, Z15
+	VMOVDQU32       512(R9), Z18
+	VMOVDQU32       576(R9), Z20
+	VMOVDQA64       Z18, Z21
+	VPERMT2B        Z20, Z12, Z21
+	VPERMT2B        Z20, Z10, Z18
+	VMOVDQU32       640(R9), Z20
+	VMOVDQU32       704(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z12, Z23
+	VPERMT2B        Z22, Z10, Z20
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z20, K6, Z18
+	VMOVDQU32       768(R9), Z20
+	VMOVDQU32       832(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z12, Z23
+	VPERMT2B        Z22, Z10, Z20
+	VMOVDQU32       896(R9), Z22
+	VMOVDQU32       960(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z12, Z25
+	VPERMT2B        Z24, Z10, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K6, Z20
+	VMOVDQU8        Z23, K1, Z21
+	VMOVDQU8        Z20, K4, Z18
+	VMOVDQU8        Z21, K2, Z19
+	VMOVDQU8        Z18, K5, Z15
+	VMOVDQU32       1024(R9), Z18
+	VMOVDQU32       1088(R9), Z20
+	VMOVDQA64       Z18, Z21
+	VPERMT2B        Z20, Z12, Z21
+	VPERMT2B        Z20, Z10, Z18
+	VMOVDQU32       1152(R9), Z20
+	VMOVDQU32       1216(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z12, Z23
+	VPERMT2B        Z22, Z10, Z20
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z20, K6, Z18
+	VMOVDQU32       1280(R9), Z20
+	VMOVDQU32       1344(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z12, Z23
+	VPERMT2B        Z22, Z10, Z20
+	VMOVDQU32       1408(R9), Z22
+	VMOVDQU32       1472(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z12, Z25
+	VPERMT2B        Z24, Z10, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K6, Z20
+	VMOVDQU8        Z23, K1, Z21
+	VMOVDQU8        Z20, K4, Z18
+	VMOVDQU32       1536(R9), Z20
+	VMOVDQU32       1600(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z12, Z23
+	VPERMT2B        Z22, Z10, Z20
+	VMOVDQU32       1664(R9), Z22
+	VMOVDQU32       1728(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z12, Z25
+	VPERMT2B        Z24, Z10, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K6, Z20
+	VMOVDQU32       1792(R9), Z22
+	VMOVDQU32       1856(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z12, Z25
+	VPERMT2B        Z24, Z10, Z22
+	VMOVDQU32       1920(R9), Z24
+	VMOVDQU32       1984(R9), Z26
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        Z26, Z12, Z27
+	VPERMT2B        Z26, Z10, Z24
+	VMOVDQU8        Z27, K3, Z25
+	VMOVDQU8        Z24, K6, Z22
+	VMOVDQU8        Z25, K1, Z23
+	VMOVDQU8        Z22, K4, Z20
+	VMOVDQU8        Z23, K2, Z21
+	VMOVDQU8        Z20, K5, Z18
+	VPSHUFB         points<>+0(SB), Z16, Z10
+	VPSHUFB         points<>+0(SB), Z14, Z12
+	VPUNPCKLBW      Z10, Z0, Z14
+	VPUNPCKHBW      Z10, Z0, Z10
+	VPUNPCKLBW      Z19, Z21, Z16
+	VPUNPCKHBW      Z19, Z21, Z19
+	VMOVDQA32       Z0, Z20
 	VMOVDQA32       Z0, Z21
 	VMOVDQA32       Z0, Z22
 	VMOVDQA32       Z0, Z23
-	VMOVDQA32       Z0, Z24
-	VPBROADCASTQ    (R11), Z25
-	VPBROADCASTQ    8(R11), Z26
-	VPUNPCKLWD      Z17, Z13, Z27
-	VGF2P8AFFINEQB  $0x00, Z27, Z4, Z27
-	VPSRLW          $0x04, Z27, Z28
-	VPERMB          Z2, Z28, Z28
-	VPDPBUSD        Z25, Z28, Z21
-	VPERMB          Z2, Z27, Z27
-	VPDPBUSD        Z26, Z27, Z21
-	VPUNPCKLWD      Z20, Z11, Z27
-	VGF2P8AFFINEQB  $0x00, Z27, Z4, Z27
-	VPSRLW          $0x04, Z27, Z28
-	VPERMB          Z2, Z28, Z28
-	VPDPBUSD        Z25, Z28, Z22
-	VPERMB          Z2, Z27, Z27
-	VPDPBUSD        Z26, Z27, Z22
-	VPBROADCASTQ    16(R11), Z25
-	VPBROADCASTQ    24(R11), Z26
-	VPUNPCKHWD      Z17, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x04, Z13, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z25, Z17, Z23
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z26, Z13, Z23
-	VPUNPCKHWD      Z20, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z25, Z13, Z24
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z26, Z11, Z24
-	VSHUFPS         $0xdd, Z22, Z21, Z11
-	VSHUFPS         $0x88, Z22, Z21, Z21
-	VPADDD          Z11, Z21, Z21
-	VPERMPS         Z3, Z10, Z11
-	VMULPS          Z5, Z11, Z11
-	VPADDD.BCST     36(R11), Z21, Z21
-	VCVTDQ2PS       Z21, Z21
-	VBROADCASTSS    32(R11), Z13
-	VMULPS          Z11, Z13, Z13
-	VFMADD231PS     Z13, Z21, Z1
-	VSHUFPS         $0xdd, Z24, Z23, Z11
-	VSHUFPS         $0x88, Z24, Z23, Z23
-	VPADDD          Z11, Z23, Z23
-	VPSRLD          $0x04, Z10, Z11
-	VPERMPS         Z3, Z11, Z11
-	VMULPS          Z5, Z11, Z11
-	VPADDD.BCST     40(R11), Z23, Z23
-	VCVTDQ2PS       Z23, Z23
-	VBROADCASTSS    32(R11), Z13
-	VMULPS          Z11, Z13, Z13
-	VFMADD231PS     Z13, Z23, Z1
-	VPSHUFB         points<>+0(SB), Z15, Z11
-	VPUNPCKLBW      Z11, Z0, Z13
-	VPUNPCKHBW      Z11, Z0, Z11
-	VPUNPCKLBW      Z16, Z19, Z15
-	VPUNPCKHBW      Z16, Z19, Z16
-	VMOVDQA32       Z0, Z17
-	VMOVDQA32       Z0, Z19
-	VMOVDQA32       Z0, Z20
-	VMOVDQA32       Z0, Z21
-	VPBROADCASTQ    44(R11), Z22
-	VPBROADCASTQ    52(R11), Z23
-	VPUNPCKLWD      Z15, Z13, Z24
-	VGF2P8AFFINEQB  $0x00, Z24, Z4, Z24
-	VPSRLW          $0x04, Z24, Z25
-	VPERMB          Z2, Z25, Z25
-	VPDPBUSD        Z22, Z25, Z17
+	VPUNPCKLWD      Z16, Z14, Z24
+	VGF2P8AFFINEQB  $0x00, Z24, Z3, Z24
+	VPUNPCKLWD      Z19, Z10, Z25
+	VGF2P8AFFINEQB  $0x00, Z25, Z3, Z25
+	VPUNPCKHWD      Z16, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z14, Z3, Z14
+	VPUNPCKHWD      Z19, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPSRLW          $0x04, Z24, Z16
+	VPSRLW          $0x04, Z25, Z19
+	VPSRLW          $0x04, Z14, Z26
+	VPSRLW          $0x04, Z10, Z27
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z19, Z19
 	VPERMB          Z2, Z24, Z24
-	VPDPBUSD        Z23, Z24, Z17
-	VPUNPCKLWD      Z16, Z11, Z24
-	VGF2P8AFFINEQB  $0x00, Z24, Z4, Z24
-	VPSRLW          $0x04, Z24, Z25
 	VPERMB          Z2, Z25, Z25
-	VPDPBUSD        Z22, Z25, Z19
-	VPERMB          Z2, Z24, Z24
-	VPDPBUSD        Z23, Z24, Z19
-	VPBROADCASTQ    60(R11), Z22
-	VPBROADCASTQ    68(R11), Z23
-	VPUNPCKHWD      Z15, Z13, Z13
-	VGF2P8AFFINEQB  $0x00, Z13, Z4, Z13
-	VPSRLW          $0x04, Z13, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z22, Z15, Z20
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z23, Z13, Z20
-	VPUNPCKHWD      Z16, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z22, Z13, Z21
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z23, Z11, Z21
-	VSHUFPS         $0xdd, Z19, Z17, Z11
-	VSHUFPS         $0x88, Z19, Z17, Z17
-	VPADDD          Z11, Z17, Z17
-	VPSRLD          $0x08, Z10, Z11
-	VPERMPS         Z3, Z11, Z11
-	VMULPS          Z5, Z11, Z11
-	VPADDD.BCST     80(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    76(R11), Z13
-	VMULPS          Z11, Z13, Z13
-	VFMADD231PS     Z13, Z17, Z1
-	VSHUFPS         $0xdd, Z21, Z20, Z11
+	VPERMB          Z2, Z26, Z26
+	VPERMB          Z2, Z27, Z27
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z10, Z10
+	VPBROADCASTQ    (R11), Z28
+	VPDPBUSD        Z28, Z16, Z20
+	VPDPBUSD        Z28, Z19, Z21
+	VPBROADCASTQ    8(R11), Z16
+	VPDPBUSD        Z16, Z24, Z20
+	VPDPBUSD        Z16, Z25, Z21
+	VPBROADCASTQ    16(R11), Z16
+	VPDPBUSD        Z16, Z26, Z22
+	VPDPBUSD        Z16, Z27, Z23
+	VPBROADCASTQ    24(R11), Z16
+	VPDPBUSD        Z16, Z14, Z22
+	VPDPBUSD        Z16, Z10, Z23
+	VSHUFPS         $0xdd, Z21, Z20, Z10
 	VSHUFPS         $0x88, Z21, Z20, Z20
-	VPADDD          Z11, Z20, Z20
-	VPSRLD          $0x0c, Z10, Z11
-	VPERMPS         Z3, Z11, Z11
-	VMULPS          Z5, Z11, Z11
-	VPADDD.BCST     84(R11), Z20, Z20
+	VPADDD          Z10, Z20, Z20
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z9, Z10
+	VMULPS          Z4, Z10, Z10
+	VPADDD.BCST     36(R11), Z20, Z20
 	VCVTDQ2PS       Z20, Z20
-	VBROADCASTSS    76(R11), Z13
-	VMULPS          Z11, Z13, Z13
-	VFMADD231PS     Z13, Z20, Z1
-	VPSHUFB         points<>+0(SB), Z14, Z11
-	VPSHUFB         byte2OfRow<>+0(SB), Z9, Z13
+	VBROADCASTSS    32(R11), Z14
+	VMULPS          Z10, Z14, Z14
+	VFMADD231PS     Z14, Z20, Z1
+	VSHUFPS         $0xdd, Z23, Z22, Z10
+	VSHUFPS         $0x88, Z23, Z22, Z22
+	VPADDD          Z10, Z22, Z22
+	VPSRLD          $0x04, Z9, Z10
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VPADDD.BCST     40(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    32(R11), Z14
+	VMULPS          Z10, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z1
+	VPSHUFB         points<>+0(SB), Z13, Z10
+	VPSHUFB         byte2OfRow<>+0(SB), Z8, Z13
 	VPTESTMB        pairs0<>+0(SB), Z13, K1
 	VPTESTMB        pairs1<>+0(SB), Z13, K2
-	VPMOVB2M        Z11, K3
-	VPSHUFB         points<>+0(SB), Z8, Z8
-	VPSHUFB         byte3OfRow<>+0(SB), Z9, Z9
-	VPTESTMB        pairs0<>+0(SB), Z9, K4
-	VPTESTMB        pairs1<>+0(SB), Z9, K5
-	VPMOVB2M        Z8, K6
-	VMOVDQU32       (R9), Z9
+	VPMOVB2M        Z10, K3
+	VPSHUFB         points<>+0(SB), Z7, Z7
+	VPSHUFB         byte3OfRow<>+0(SB), Z8, Z8
+	VPTESTMB        pairs0<>+0(SB), Z8, K4
+	VPTESTMB        pairs1<>+0(SB), Z8, K5
+	VPMOVB2M        Z7, K6
+	VMOVDQU32       (R9), Z8
 	VMOVDQU32       64(R9), Z13
-	VMOVDQA64       Z9, Z14
-	VPERMT2B        Z13, Z11, Z14
-	VPERMT2B        Z13, Z8, Z9
+	VMOVDQA64       Z8, Z14
+	VPERMT2B        Z13, Z10, Z14
+	VPERMT2B        Z13, Z7, Z8
 	VMOVDQU32       128(R9), Z13
-	VMOVDQU32       192(R9), Z15
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z15, Z11, Z16
-	VPERMT2B        Z15, Z8, Z13
-	VMOVDQU8        Z16, K3, Z14
-	VMOVDQU8        Z13, K6, Z9
+	VMOVDQU32       192(R9), Z16
+	VMOVDQA64       Z13, Z19
+	VPERMT2B        Z16, Z10, Z19
+	VPERMT2B        Z16, Z7, Z13
+	VMOVDQU8        Z19, K3, Z14
+	VMOVDQU8        Z13, K6, Z8
 	VMOVDQU32       256(R9), Z13
-	VMOVDQU32       320(R9), Z15
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z15, Z11, Z16
-	VPERMT2B        Z15, Z8, Z13
-	VMOVDQU32       384(R9), Z15
-	VMOVDQU32       448(R9), Z17
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z17, Z11, Z19
-	VPERMT2B        Z17, Z8, Z15
-	VMOVDQU8        Z19, K3, Z16
-	VMOVDQU8        Z15, K6, Z13
-	VMOVDQU8        Z16, K1, Z14
-	VMOVDQU8        Z13, K4, Z9
+	VMOVDQU32       320(R9), Z16
+	VMOVDQA64       Z13, Z19
+	VPERMT2B        Z16, Z10, Z19
+	VPERMT2B        Z16, Z7, Z13
+	VMOVDQU32       384(R9), Z16
+	VMOVDQU32       448(R9), Z20
+	VMOVDQA64       Z16, Z21
+	VPERMT2B        Z20, Z10, Z21
+	VPERMT2B        Z20, Z7, Z16
+	VMOVDQU8        Z21, K3, Z19
+	VMOVDQU8        Z16, K6, Z13
+	VMOVDQU8        Z19, K1, Z14
+	VMOVDQU8        Z13, K4, Z8
 	VMOVDQU32       512(R9), Z13
-	VMOVDQU32       576(R9), Z15
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z15, Z11, Z16
-	VPERMT2B        Z15, Z8, Z13
-	VMOVDQU32       640(R9), Z15
-	VMOVDQU32       704(R9), Z17
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z17, Z11, Z19
-	VPERMT2B        Z17, Z8, Z15
-	VMOVDQU8        Z19, K3, Z16
-	VMOVDQU8        Z15, K6, Z13
-	VMOVDQU32       768(R9), Z15
-	VMOVDQU32       832(R9), Z17
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z17, Z11, Z19
-	VPERMT2B        Z17, Z8, Z15
-	VMOVDQU32       896(R9), Z17
-	VMOVDQU32       960(R9), Z20
-	VMOVDQA64       Z17, Z21
-	VPERMT2B        Z20, Z11, Z21
-	VPERMT2B        Z20, Z8, Z17
+	VMOVDQU32       576(R9), Z16
+	VMOVDQA64       Z13, Z19
+	VPERMT2B        Z16, Z10, Z19
+	VPERMT2B        Z16, Z7, Z13
+	VMOVDQU32       640(R9), Z16
+	VMOVDQU32       704(R9), Z20
+	VMOVDQA64       Z16, Z21
+	VPERMT2B        Z20, Z10, Z21
+	VPERMT2B        Z20, Z7, Z16
 	VMOVDQU8        Z21, K3, Z19
-	VMOVDQU8        Z17, K6, Z15
-	VMOVDQU8        Z19, K1, Z16
-	VMOVDQU8        Z15, K4, Z13
-	VMOVDQU8        Z16, K2, Z14
-	VMOVDQU8        Z13, K5, Z9
-	VMOVDQU32       1024(R9), Z13
-	VMOVDQU32       1088(R9), Z15
-	VMOVDQA64       Z13, Z16
-	VPERMT2B        Z15, Z11, Z16
-	VPERMT2B        Z15, Z8, Z13
-	VMOVDQU32       1152(R9), Z15
-	VMOVDQU32       1216(R9), Z17
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z17, Z11, Z19
-	VPERMT2B        Z17, Z8, Z15
-	VMOVDQU8        Z19, K3, Z16
-	VMOVDQU8        Z15, K6, Z13
-	VMOVDQU32       1280(R9), Z15
-	VMOVDQU32       1344(R9), Z17
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z17, Z11, Z19
-	VPERMT2B        Z17, Z8, Z15
-	VMOVDQU32       1408(R9), Z17
-	VMOVDQU32       1472(R9), Z20
-	VMOVDQA64       Z17, Z21
-	VPERMT2B        Z20, Z11, Z21
-	VPERMT2B        Z20, Z8, Z17
-	VMOVDQU8        Z21, K3, Z19
-	VMOVDQU8        Z17, K6, Z15
-	VMOVDQU8        Z19, K1, Z16
-	VMOVDQU8        Z15, K4, Z13
-	VMOVDQU32       1536(R9), Z15
-	VMOVDQU32       1600(R9), Z17
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z17, Z11, Z19
-	VPERMT2B        Z17, Z8, Z15
-	VMOVDQU32       1664(R9), Z17
-	VMOVDQU32       1728(R9), Z20
-	VMOVDQA64       Z17, Z21
-	VPERMT2B        Z20, Z11, Z21
-	VPERMT2B        Z20, Z8, Z17
-	VMOVDQU8        Z21, K3, Z19
-	VMOVDQU8        Z17, K6, Z15
-	VMOVDQU32       1792(R9), Z17
-	VMOVDQU32       1856(R9), Z20
-	VMOVDQA64       Z17, Z21
-	VPERMT2B        Z20, Z11, Z21
-	VPERMT2B        Z20, Z8, Z17
-	VMOVDQU32       1920(R9), Z20
-	VMOVDQU32       1984(R9), Z22
+	VMOVDQU8        Z16, K6, Z13
+	VMOVDQU32       768(R9), Z16
+	VMOVDQU32       832(R9), Z20
+	VMOVDQA64       Z16, Z21
+	VPERMT2B        Z20, Z10, Z21
+	VPERMT2B        Z20, Z7, Z16
+	VMOVDQU32       896(R9), Z20
+	VMOVDQU32       960(R9), Z22
 	VMOVDQA64       Z20, Z23
-	VPERMT2B        Z22, Z11, Z23
-	VPERMT2B        Z22, Z8, Z20
+	VPERMT2B        Z22, Z10, Z23
+	VPERMT2B        Z22, Z7, Z20
 	VMOVDQU8        Z23, K3, Z21
-	VMOVDQU8        Z20, K6, Z17
+	VMOVDQU8        Z20, K6, Z16
 	VMOVDQU8        Z21, K1, Z19
-	VMOVDQU8        Z17, K4, Z15
-	VMOVDQU8        Z19, K2, Z16
-	VMOVDQU8        Z15, K5, Z13
-	VPSHUFB         points<>+0(SB), Z18, Z8
-	VPUNPCKLBW      Z8, Z0, Z11
-	VPUNPCKHBW      Z8, Z0, Z8
-	VPUNPCKLBW      Z14, Z16, Z15
-	VPUNPCKHBW      Z14, Z16, Z14
-	VMOVDQA32       Z0, Z16
+	VMOVDQU8        Z16, K4, Z13
+	VMOVDQU8        Z19, K2, Z14
+	VMOVDQU8        Z13, K5, Z8
+	VMOVDQU32       1024(R9), Z13
+	VMOVDQU32       1088(R9), Z16
+	VMOVDQA64       Z13, Z19
+	VPERMT2B        Z16, Z10, Z19
+	VPERMT2B        Z16, Z7, Z13
+	VMOVDQU32       1152(R9), Z16
+	VMOVDQU32       1216(R9), Z20
+	VMOVDQA64       Z16, Z21
+	VPERMT2B        Z20, Z10, Z21
+	VPERMT2B        Z20, Z7, Z16
+	VMOVDQU8        Z21, K3, Z19
+	VMOVDQU8        Z16, K6, Z13
+	VMOVDQU32       1280(R9), Z16
+	VMOVDQU32       1344(R9), Z20
+	VMOVDQA64       Z16, Z21
+	VPERMT2B        Z20, Z10, Z21
+	VPERMT2B        Z20, Z7, Z16
+	VMOVDQU32       1408(R9), Z20
+	VMOVDQU32       1472(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z10, Z23
+	VPERMT2B        Z22, Z7, Z20
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z20, K6, Z16
+	VMOVDQU8        Z21, K1, Z19
+	VMOVDQU8        Z16, K4, Z13
+	VMOVDQU32       1536(R9), Z16
+	VMOVDQU32       1600(R9), Z20
+	VMOVDQA64       Z16, Z21
+	VPERMT2B        Z20, Z10, Z21
+	VPERMT2B        Z20, Z7, Z16
+	VMOVDQU32       1664(R9), Z20
+	VMOVDQU32       1728(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z10, Z23
+	VPERMT2B        Z22, Z7, Z20
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z20, K6, Z16
+	VMOVDQU32       1792(R9), Z20
+	VMOVDQU32       1856(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z10, Z23
+	VPERMT2B        Z22, Z7, Z20
+	VMOVDQU32       1920(R9), Z22
+	VMOVDQU32       1984(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z10, Z25
+	VPERMT2B        Z24, Z7, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K6, Z20
+	VMOVDQU8        Z23, K1, Z21
+	VMOVDQU8        Z20, K4, Z16
+	VMOVDQU8        Z21, K2, Z19
+	VMOVDQU8        Z16, K5, Z13
+	VPSHUFB         points<>+0(SB), Z17, Z7
+	VPUNPCKLBW      Z12, Z0, Z10
+	VPUNPCKHBW      Z12, Z0, Z12
+	VPUNPCKLBW      Z15, Z18, Z16
+	VPUNPCKHBW      Z15, Z18, Z15
 	VMOVDQA32       Z0, Z17
 	VMOVDQA32       Z0, Z18
-	VMOVDQA32       Z0, Z19
-	VPBROADCASTQ    88(R11), Z20
-	VPBROADCASTQ    96(R11), Z21
-	VPUNPCKLWD      Z15, Z11, Z22
-	VGF2P8AFFINEQB  $0x00, Z22, Z4, Z22
-	VPSRLW          $0x04, Z22, Z23
-	VPERMB          Z2, Z23, Z23
-	VPDPBUSD        Z20, Z23, Z16
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z21, Z22, Z16
-	VPUNPCKLWD      Z14, Z8, Z22
-	VGF2P8AFFINEQB  $0x00, Z22, Z4, Z22
-	VPSRLW          $0x04, Z22, Z23
-	VPERMB          Z2, Z23, Z23
-	VPDPBUSD        Z20, Z23, Z17
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z21, Z22, Z17
-	VPBROADCASTQ    104(R11), Z20
-	VPBROADCASTQ    112(R11), Z21
-	VPUNPCKHWD      Z15, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z20, Z15, Z18
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z21, Z11, Z18
-	VPUNPCKHWD      Z14, Z8, Z8
-	VGF2P8AFFINEQB  $0x00, Z8, Z4, Z8
-	VPSRLW          $0x04, Z8, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z20, Z11, Z19
-	VPERMB          Z2, Z8, Z8
-	VPDPBUSD        Z21, Z8, Z19
-	VSHUFPS         $0xdd, Z17, Z16, Z8
-	VSHUFPS         $0x88, Z17, Z16, Z16
-	VPADDD          Z8, Z16, Z16
-	VPSRLD          $0x10, Z10, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z5, Z8, Z8
-	VPADDD.BCST     124(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    120(R11), Z11
-	VMULPS          Z8, Z11, Z11
-	VFMADD231PS     Z11, Z16, Z1
-	VSHUFPS         $0xdd, Z19, Z18, Z8
-	VSHUFPS         $0x88, Z19, Z18, Z18
-	VPADDD          Z8, Z18, Z18
-	VPSRLD          $0x14, Z10, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z5, Z8, Z8
-	VPADDD.BCST     128(R11), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    120(R11), Z11
-	VMULPS          Z8, Z11, Z11
-	VFMADD231PS     Z11, Z18, Z1
-	VPSHUFB         points<>+0(SB), Z12, Z8
-	VPUNPCKLBW      Z8, Z0, Z11
-	VPUNPCKHBW      Z8, Z0, Z8
-	VPUNPCKLBW      Z9, Z13, Z12
-	VPUNPCKHBW      Z9, Z13, Z9
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VPBROADCASTQ    132(R11), Z17
-	VPBROADCASTQ    140(R11), Z18
-	VPUNPCKLWD      Z12, Z11, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z13
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z13
-	VPUNPCKLWD      Z9, Z8, Z19
-	VGF2P8AFFINEQB  $0x00, Z19, Z4, Z19
-	VPSRLW          $0x04, Z19, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z17, Z20, Z14
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD        Z18, Z19, Z14
-	VPBROADCASTQ    148(R11), Z17
-	VPBROADCASTQ    156(R11), Z18
-	VPUNPCKHWD      Z12, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD        Z17, Z12, Z15
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z18, Z11, Z15
-	VPUNPCKHWD      Z9, Z8, Z8
-	VGF2P8AFFINEQB  $0x00, Z8, Z4, Z8
-	VPSRLW          $0x04, Z8, Z9
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z17, Z9, Z16
-	VPERMB          Z2, Z8, Z8
-	VPDPBUSD        Z18, Z8, Z16
-	VSHUFPS         $0xdd, Z14, Z13, Z8
-	VSHUFPS         $0x88, Z14, Z13, Z13
-	VPADDD          Z8, Z13, Z13
-	VPSRLD          $0x18, Z10, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z5, Z8, Z8
-	VPADDD.BCST     168(R11), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    164(R11), Z9
-	VMULPS          Z8, Z9, Z9
-	VFMADD231PS     Z9, Z13, Z1
-	VSHUFPS         $0xdd, Z16, Z15, Z8
-	VSHUFPS         $0x88, Z16, Z15, Z15
-	VPADDD          Z8, Z15, Z15
-	VPSRLD          $0x1c, Z10, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z5, Z8, Z8
-	VPADDD.BCST     172(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    164(R11), Z9
-	VMULPS          Z8, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z1
-	VBROADCASTI32X4 18(BX), Z8
-	VINSERTI32X4    $0x01, 18(SI), Z8, Z8
-	PREFETCHT0      832(R10)
-	VINSERTI32X4    $0x02, 18(DI), Z8, Z8
-	VINSERTI32X4    $0x03, 18(R8), Z8, Z8
-	VBROADCASTI32X4 18(BX)(AX*1), Z9
-	VINSERTI32X4    $0x01, 18(SI)(AX*1), Z9, Z9
-	PREFETCHT0      896(R10)
-	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z9, Z9
-	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z9, Z9
-	VBROADCASTI32X4 18(BX)(AX*2), Z10
-	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z10, Z10
-	PREFETCHT0      960(R10)
-	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z10, Z10
-	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z10, Z10
-	VBROADCASTI32X4 18(BX)(CX*1), Z11
-	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z11, Z11
-	PREFETCHT0      1024(R10)
-	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z11, Z11
-	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z11, Z11
-	VPUNPCKLDQ      Z9, Z8, Z12
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPUNPCKLDQ      Z11, Z10, Z9
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLQDQ     Z9, Z12, Z11
-	VPUNPCKHQDQ     Z9, Z12, Z9
-	VPUNPCKLQDQ     Z10, Z8, Z12
-	VPUNPCKHQDQ     Z10, Z8, Z8
-	VBROADCASTI32X4 50(BX), Z10
-	VINSERTI32X4    $0x01, 50(SI), Z10, Z10
-	PREFETCHT0      1088(R10)
-	VINSERTI32X4    $0x02, 50(DI), Z10, Z10
-	VINSERTI32X4    $0x03, 50(R8), Z10, Z10
-	VBROADCASTI32X4 50(BX)(AX*1), Z13
-	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z13, Z13
-	PREFETCHT0      1152(R10)
-	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z13, Z13
-	VBROADCASTI32X4 50(BX)(AX*2), Z14
-	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z14, Z14
-	PREFETCHT0      1216(R10)
-	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z14, Z14
-	VBROADCASTI32X4 50(BX)(CX*1), Z15
-	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z15, Z15
-	PREFETCHT0      1280(R10)
-	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z15, Z15
-	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z15, Z15
-	VPUNPCKLDQ      Z13, Z10, Z16
-	VPUNPCKHDQ      Z13, Z10, Z10
-	VPUNPCKLDQ      Z15, Z14, Z13
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLQDQ     Z13, Z16, Z15
-	VPUNPCKHQDQ     Z13, Z16, Z13
-	VPUNPCKLQDQ     Z14, Z10, Z16
-	VPUNPCKHQDQ     Z14, Z10, Z10
-	VPSHUFB         points<>+0(SB), Z11, Z11
-	VPSHUFB         byte0OfRow<>+0(SB), Z7, Z14
-	VPTESTMB        pairs0<>+0(SB), Z14, K1
-	VPTESTMB        pairs1<>+0(SB), Z14, K2
-	VPMOVB2M        Z11, K3
-	VPSHUFB         points<>+0(SB), Z9, Z9
-	VPSHUFB         byte1OfRow<>+0(SB), Z7, Z14
-	VPTESTMB        pairs0<>+0(SB), Z14, K4
-	VPTESTMB        pairs1<>+0(SB), Z14, K5
-	VPMOVB2M        Z9, K6
-	VMOVDQU32       (R9), Z14
-	VMOVDQU32       64(R9), Z17
-	VMOVDQA64       Z14, Z18
-	VPERMT2B        Z17, Z11, Z18
-	VPERMT2B        Z17, Z9, Z14
-	VMOVDQU32       128(R9), Z17
-	VMOVDQU32       192(R9), Z19
-	VMOVDQA64       Z17, Z20
-	VPERMT2B        Z19, Z11, Z20
-	VPERMT2B        Z19, Z9, Z17
-	VMOVDQU8        Z20, K3, Z18
-	VMOVDQU8        Z17, K6, Z14
-	VMOVDQU32       256(R9), Z17
-	VMOVDQU32       320(R9), Z19
-	VMOVDQA64       Z17, Z20
-	VPERMT2B        Z19, Z11, Z20
-	VPERMT2B        Z19, Z9, Z17
-	VMOVDQU32       384(R9), Z19
-	VMOVDQU32       448(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z11, Z22
-	VPERMT2B        Z21, Z9, Z19
-	VMOVDQU8        Z22, K3, Z20
-	VMOVDQU8        Z19, K6, Z17
-	VMOVDQU8        Z20, K1, Z18
-	VMOVDQU8        Z17, K4, Z14
-	VMOVDQU32       512(R9), Z17
-	VMOVDQU32       576(R9), Z19
-	VMOVDQA64       Z17, Z20
-	VPERMT2B        Z19, Z11, Z20
-	VPERMT2B        Z19, Z9, Z17
-	VMOVDQU32       640(R9), Z19
-	VMOVDQU32       704(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z11, Z22
-	VPERMT2B        Z21, Z9, Z19
-	VMOVDQU8        Z22, K3, Z20
-	VMOVDQU8        Z19, K6, Z17
-	VMOVDQU32       768(R9), Z19
-	VMOVDQU32       832(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z11, Z22
-	VPERMT2B        Z21, Z9, Z19
-	VMOVDQU32       896(R9), Z21
-	VMOVDQU32       960(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z11, Z24
-	VPERMT2B        Z23, Z9, Z21
-	VMOVDQU8        Z24, K3, Z22
-	VMOVDQU8        Z21, K6, Z19
-	VMOVDQU8        Z22, K1, Z20
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQU8        Z20, K2, Z18
-	VMOVDQU8        Z17, K5, Z14
-	VMOVDQU32       1024(R9), Z17
-	VMOVDQU32       1088(R9), Z19
-	VMOVDQA64       Z17, Z20
-	VPERMT2B        Z19, Z11, Z20
-	VPERMT2B        Z19, Z9, Z17
-	VMOVDQU32       1152(R9), Z19
-	VMOVDQU32       1216(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z11, Z22
-	VPERMT2B        Z21, Z9, Z19
-	VMOVDQU8        Z22, K3, Z20
-	VMOVDQU8        Z19, K6, Z17
-	VMOVDQU32       1280(R9), Z19
-	VMOVDQU32       1344(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z11, Z22
-	VPERMT2B        Z21, Z9, Z19
-	VMOVDQU32       1408(R9), Z21
-	VMOVDQU32       1472(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z11, Z24
-	VPERMT2B        Z23, Z9, Z21
-	VMOVDQU8        Z24, K3, Z22
-	VMOVDQU8        Z21, K6, Z19
-	VMOVDQU8        Z22, K1, Z20
-	VMOVDQU8        Z19, K4, Z17
-	VMOVDQU32       1536(R9), Z19
-	VMOVDQU32       1600(R9), Z21
-	VMOVDQA64       Z19, Z22
-	VPERMT2B        Z21, Z11, Z22
-	VPERMT2B        Z21, Z9, Z19
-	VMOVDQU32       1664(R9), Z21
-	VMOVDQU32       1728(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z11, Z24
-	VPERMT2B        Z23, Z9, Z21
-	VMOVDQU8        Z24, K3, Z22
-	VMOVDQU8        Z21, K6, Z19
-	VMOVDQU32       1792(R9), Z21
-	VMOVDQU32       1856(R9), Z23
-	VMOVDQA64       Z21, Z24
-	VPERMT2B        Z23, Z11, Z24
-	VPERMT2B        Z23, Z9, Z21
-	VMOVDQU32       1920(R9), Z23
-	VMOVDQU32       1984(R9), Z25
-	VMOVDQA64       Z23, Z26
-	VPERMT2B        Z25, Z11, Z26
-	VPERMT2B        Z25, Z9, Z23
-	VMOVDQU8        Z26, K3, Z24
-	VMOVDQU8        Z23, K6, Z21
-	VMOVDQU8        Z24, K1, Z22
-	VMOVDQU8        Z21, K4, Z19
-	VMOVDQU8        Z22, K2, Z20
-	VMOVDQU8        Z19, K5, Z17
-	VPSHUFB         points<>+0(SB), Z15, Z9
-	VPUNPCKLBW      Z9, Z0, Z11
-	VPUNPCKHBW      Z9, Z0, Z9
-	VPUNPCKLBW      Z18, Z20, Z15
-	VPUNPCKHBW      Z18, Z20, Z18
-	VMOVDQA32       Z0, Z19
 	VMOVDQA32       Z0, Z20
 	VMOVDQA32       Z0, Z21
-	VMOVDQA32       Z0, Z22
-	VPBROADCASTQ    176(R11), Z23
-	VPBROADCASTQ    184(R11), Z24
-	VPUNPCKLWD      Z15, Z11, Z25
-	VGF2P8AFFINEQB  $0x00, Z25, Z4, Z25
-	VPSRLW          $0x04, Z25, Z26
-	VPERMB          Z2, Z26, Z26
-	VPDPBUSD        Z23, Z26, Z19
-	VPERMB          Z2, Z25, Z25
-	VPDPBUSD        Z24, Z25, Z19
-	VPUNPCKLWD      Z18, Z9, Z25
-	VGF2P8AFFINEQB  $0x00, Z25, Z4, Z25
-	VPSRLW          $0x04, Z25, Z26
-	VPERMB          Z2, Z26, Z26
-	VPDPBUSD        Z23, Z26, Z20
-	VPERMB          Z2, Z25, Z25
-	VPDPBUSD        Z24, Z25, Z20
-	VPBROADCASTQ    192(R11), Z23
-	VPBROADCASTQ    200(R11), Z24
-	VPUNPCKHWD      Z15, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z15
+	VPUNPCKLWD      Z16, Z10, Z22
+	VGF2P8AFFINEQB  $0x00, Z22, Z3, Z22
+	VPUNPCKLWD      Z15, Z12, Z23
+	VGF2P8AFFINEQB  $0x00, Z23, Z3, Z23
+	VPUNPCKHWD      Z16, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPUNPCKHWD      Z15, Z12, Z12
+	VGF2P8AFFINEQB  $0x00, Z12, Z3, Z12
+	VPSRLW          $0x04, Z22, Z15
+	VPSRLW          $0x04, Z23, Z16
+	VPSRLW          $0x04, Z10, Z24
+	VPSRLW          $0x04, Z12, Z25
 	VPERMB          Z2, Z15, Z15
-	VPDPBUSD        Z23, Z15, Z21
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z24, Z11, Z21
-	VPUNPCKHWD      Z18, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z23, Z11, Z22
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z24, Z9, Z22
-	VSHUFPS         $0xdd, Z20, Z19, Z9
-	VSHUFPS         $0x88, Z20, Z19, Z19
-	VPADDD          Z9, Z19, Z19
-	VPERMPS         Z3, Z6, Z9
-	VMULPS          Z5, Z9, Z9
-	VPADDD.BCST     212(R11), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
-	VBROADCASTSS    208(R11), Z11
-	VMULPS          Z9, Z11, Z11
-	VFMADD231PS     Z11, Z19, Z1
-	VSHUFPS         $0xdd, Z22, Z21, Z9
-	VSHUFPS         $0x88, Z22, Z21, Z21
-	VPADDD          Z9, Z21, Z21
-	VPSRLD          $0x04, Z6, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z5, Z9, Z9
-	VPADDD.BCST     216(R11), Z21, Z21
-	VCVTDQ2PS       Z21, Z21
-	VBROADCASTSS    208(R11), Z11
-	VMULPS          Z9, Z11, Z11
-	VFMADD231PS     Z11, Z21, Z1
-	VPSHUFB         points<>+0(SB), Z13, Z9
-	VPUNPCKLBW      Z9, Z0, Z11
-	VPUNPCKHBW      Z9, Z0, Z9
-	VPUNPCKLBW      Z14, Z17, Z13
-	VPUNPCKHBW      Z14, Z17, Z14
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z24, Z24
+	VPERMB          Z2, Z25, Z25
+	VPERMB          Z2, Z10, Z10
+	VPERMB          Z2, Z12, Z12
+	VPBROADCASTQ    44(R11), Z26
+	VPDPBUSD        Z26, Z15, Z17
+	VPDPBUSD        Z26, Z16, Z18
+	VPBROADCASTQ    52(R11), Z15
+	VPDPBUSD        Z15, Z22, Z17
+	VPDPBUSD        Z15, Z23, Z18
+	VPBROADCASTQ    60(R11), Z15
+	VPDPBUSD        Z15, Z24, Z20
+	VPDPBUSD        Z15, Z25, Z21
+	VPBROADCASTQ    68(R11), Z15
+	VPDPBUSD        Z15, Z10, Z20
+	VPDPBUSD        Z15, Z12, Z21
+	VSHUFPS         $0xdd, Z18, Z17, Z10
+	VSHUFPS         $0x88, Z18, Z17, Z17
+	VPADDD          Z10, Z17, Z17
+	VPSRLD          $0x08, Z9, Z10
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VPADDD.BCST     80(R11), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    76(R11), Z12
+	VMULPS          Z10, Z12, Z12
+	VFMADD231PS     Z12, Z17, Z1
+	VSHUFPS         $0xdd, Z21, Z20, Z10
+	VSHUFPS         $0x88, Z21, Z20, Z20
+	VPADDD          Z10, Z20, Z20
+	VPSRLD          $0x0c, Z9, Z10
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z10, Z10
+	VMULPS          Z4, Z10, Z10
+	VPADDD.BCST     84(R11), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    76(R11), Z12
+	VMULPS          Z10, Z12, Z12
+	VFMADD231PS     Z12, Z20, Z1
+	VPSHUFB         points<>+0(SB), Z11, Z10
+	VPUNPCKLBW      Z7, Z0, Z11
+	VPUNPCKHBW      Z7, Z0, Z7
+	VPUNPCKLBW      Z14, Z19, Z12
+	VPUNPCKHBW      Z14, Z19, Z14
 	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z16
 	VMOVDQA32       Z0, Z17
 	VMOVDQA32       Z0, Z18
-	VMOVDQA32       Z0, Z19
-	VPBROADCASTQ    220(R11), Z20
-	VPBROADCASTQ    228(R11), Z21
-	VPUNPCKLWD      Z13, Z11, Z22
-	VGF2P8AFFINEQB  $0x00, Z22, Z4, Z22
-	VPSRLW          $0x04, Z22, Z23
-	VPERMB          Z2, Z23, Z23
-	VPDPBUSD        Z20, Z23, Z15
+	VPUNPCKLWD      Z12, Z11, Z19
+	VGF2P8AFFINEQB  $0x00, Z19, Z3, Z19
+	VPUNPCKLWD      Z14, Z7, Z20
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKHWD      Z12, Z11, Z11
+	VGF2P8AFFINEQB  $0x00, Z11, Z3, Z11
+	VPUNPCKHWD      Z14, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z19, Z12
+	VPSRLW          $0x04, Z20, Z14
+	VPSRLW          $0x04, Z11, Z21
+	VPSRLW          $0x04, Z7, Z22
+	VPERMB          Z2, Z12, Z12
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
 	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z21, Z22, Z15
-	VPUNPCKLWD      Z14, Z9, Z22
-	VGF2P8AFFINEQB  $0x00, Z22, Z4, Z22
-	VPSRLW          $0x04, Z22, Z23
-	VPERMB          Z2, Z23, Z23
-	VPDPBUSD        Z20, Z23, Z17
-	VPERMB          Z2, Z22, Z22
-	VPDPBUSD        Z21, Z22, Z17
-	VPBROADCASTQ    236(R11), Z20
-	VPBROADCASTQ    244(R11), Z21
-	VPUNPCKHWD      Z13, Z11, Z11
-	VGF2P8AFFINEQB  $0x00, Z11, Z4, Z11
-	VPSRLW          $0x04, Z11, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z20, Z13, Z18
 	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z21, Z11, Z18
-	VPUNPCKHWD      Z14, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z11
-	VPERMB          Z2, Z11, Z11
-	VPDPBUSD        Z20, Z11, Z19
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z21, Z9, Z19
-	VSHUFPS         $0xdd, Z17, Z15, Z9
-	VSHUFPS         $0x88, Z17, Z15, Z15
-	VPADDD          Z9, Z15, Z15
-	VPSRLD          $0x08, Z6, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z5, Z9, Z9
-	VPADDD.BCST     256(R11), Z15, Z15
+	VPERMB          Z2, Z7, Z7
+	VPBROADCASTQ    88(R11), Z23
+	VPDPBUSD        Z23, Z12, Z15
+	VPDPBUSD        Z23, Z14, Z16
+	VPBROADCASTQ    96(R11), Z12
+	VPDPBUSD        Z12, Z19, Z15
+	VPDPBUSD        Z12, Z20, Z16
+	VPBROADCASTQ    104(R11), Z12
+	VPDPBUSD        Z12, Z21, Z17
+	VPDPBUSD        Z12, Z22, Z18
+	VPBROADCASTQ    112(R11), Z12
+	VPDPBUSD        Z12, Z11, Z17
+	VPDPBUSD        Z12, Z7, Z18
+	VSHUFPS         $0xdd, Z16, Z15, Z7
+	VSHUFPS         $0x88, Z16, Z15, Z15
+	VPADDD          Z7, Z15, Z15
+	VPSRLD          $0x10, Z9, Z7
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPADDD.BCST     124(R11), Z15, Z15
 	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    252(R11), Z11
-	VMULPS          Z9, Z11, Z11
+	VBROADCASTSS    120(R11), Z11
+	VMULPS          Z7, Z11, Z11
 	VFMADD231PS     Z11, Z15, Z1
-	VSHUFPS         $0xdd, Z19, Z18, Z9
-	VSHUFPS         $0x88, Z19, Z18, Z18
+	VSHUFPS         $0xdd, Z18, Z17, Z7
+	VSHUFPS         $0x88, Z18, Z17, Z17
+	VPADDD          Z7, Z17, Z17
+	VPSRLD          $0x14, Z9, Z7
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPADDD.BCST     128(R11), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    120(R11), Z11
+	VMULPS          Z7, Z11, Z11
+	VFMADD231PS     Z11, Z17, Z1
+	VBROADCASTI32X4 18(BX), Z7
+	VINSERTI32X4    $0x01, 18(SI), Z7, Z7
+	PREFETCHT0      832(R10)
+	VINSERTI32X4    $0x02, 18(DI), Z7, Z7
+	VINSERTI32X4    $0x03, 18(R8), Z7, Z7
+	VBROADCASTI32X4 18(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 18(SI)(AX*1), Z11, Z11
+	PREFETCHT0      896(R10)
+	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z11, Z11
+	VBROADCASTI32X4 18(BX)(AX*2), Z12
+	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z12, Z12
+	PREFETCHT0      960(R10)
+	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z12, Z12
+	VBROADCASTI32X4 18(BX)(CX*1), Z14
+	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z14, Z14
+	PREFETCHT0      1024(R10)
+	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z14, Z14
+	VPUNPCKLDQ      Z11, Z7, Z15
+	VPUNPCKHDQ      Z11, Z7, Z7
+	VPUNPCKLDQ      Z14, Z12, Z11
+	VPUNPCKHDQ      Z14, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z15, Z14
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPUNPCKLQDQ     Z12, Z7, Z15
+	VPUNPCKHQDQ     Z12, Z7, Z7
+	VBROADCASTI32X4 50(BX), Z12
+	VINSERTI32X4    $0x01, 50(SI), Z12, Z12
+	PREFETCHT0      1088(R10)
+	VINSERTI32X4    $0x02, 50(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 50(R8), Z12, Z12
+	VBROADCASTI32X4 50(BX)(AX*1), Z16
+	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z16, Z16
+	PREFETCHT0      1152(R10)
+	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z16, Z16
+	VBROADCASTI32X4 50(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z17, Z17
+	PREFETCHT0      1216(R10)
+	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z17, Z17
+	VBROADCASTI32X4 50(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z18, Z18
+	PREFETCHT0      1280(R10)
+	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z16, Z12, Z19
+	VPUNPCKHDQ      Z16, Z12, Z12
+	VPUNPCKLDQ      Z18, Z17, Z16
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z16, Z19, Z18
+	VPUNPCKHQDQ     Z16, Z19, Z16
+	VPUNPCKLQDQ     Z17, Z12, Z19
+	VPUNPCKHQDQ     Z17, Z12, Z12
+	VPSHUFB         points<>+0(SB), Z14, Z14
+	VPSHUFB         byte0OfRow<>+0(SB), Z6, Z17
+	VPTESTMB        pairs0<>+0(SB), Z17, K1
+	VPTESTMB        pairs1<>+0(SB), Z17, K2
+	VPMOVB2M        Z14, K3
+	VPSHUFB         points<>+0(SB), Z11, Z11
+	VPSHUFB         byte1OfRow<>+0(SB), Z6, Z17
+	VPTESTMB        pairs0<>+0(SB), Z17, K4
+	VPTESTMB        pairs1<>+0(SB), Z17, K5
+	VPMOVB2M        Z11, K6
+	VMOVDQU32       (R9), Z17
+	VMOVDQU32       64(R9), Z20
+	VMOVDQA64       Z17, Z21
+	VPERMT2B        Z20, Z14, Z21
+	VPERMT2B        Z20, Z11, Z17
+	VMOVDQU32       128(R9), Z20
+	VMOVDQU32       192(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z14, Z23
+	VPERMT2B        Z22, Z11, Z20
+	VMOVDQU8        Z23, K3, Z21
+	VMOVDQU8        Z20, K6, Z17
+	VMOVDQU32       256(R9), Z20
+	VMOVDQU32       320(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z14, Z23
+	VPERMT2B        Z22, Z11, Z20
+	VMOVDQU32       384(R9), Z22
+	VMOVDQU32       448(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z14, Z25
+	VPERMT2B        Z24, Z11, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K6, Z20
+	VMOVDQU8        Z23, K1, Z21
+	VMOVDQU8        Z20, K4, Z17
+	VMOVDQU32       512(R9), Z20
+	VMOVDQU32       576(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z14, Z23
+	VPERMT2B        Z22, Z11, Z20
+	VMOVDQU32       640(R9), Z22
+	VMOVDQU32       704(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z14, Z25
+	VPERMT2B        Z24, Z11, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K6, Z20
+	VMOVDQU32       768(R9), Z22
+	VMOVDQU32       832(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z14, Z25
+	VPERMT2B        Z24, Z11, Z22
+	VMOVDQU32       896(R9), Z24
+	VMOVDQU32       960(R9), Z26
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        Z26, Z14, Z27
+	VPERMT2B        Z26, Z11, Z24
+	VMOVDQU8        Z27, K3, Z25
+	VMOVDQU8        Z24, K6, Z22
+	VMOVDQU8        Z25, K1, Z23
+	VMOVDQU8        Z22, K4, Z20
+	VMOVDQU8        Z23, K2, Z21
+	VMOVDQU8        Z20, K5, Z17
+	VMOVDQU32       1024(R9), Z20
+	VMOVDQU32       1088(R9), Z22
+	VMOVDQA64       Z20, Z23
+	VPERMT2B        Z22, Z14, Z23
+	VPERMT2B        Z22, Z11, Z20
+	VMOVDQU32       1152(R9), Z22
+	VMOVDQU32       1216(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z14, Z25
+	VPERMT2B        Z24, Z11, Z22
+	VMOVDQU8        Z25, K3, Z23
+	VMOVDQU8        Z22, K6, Z20
+	VMOVDQU32       1280(R9), Z22
+	VMOVDQU32       1344(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z14, Z25
+	VPERMT2B        Z24, Z11, Z22
+	VMOVDQU32       1408(R9), Z24
+	VMOVDQU32       1472(R9), Z26
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        Z26, Z14, Z27
+	VPERMT2B        Z26, Z11, Z24
+	VMOVDQU8        Z27, K3, Z25
+	VMOVDQU8        Z24, K6, Z22
+	VMOVDQU8        Z25, K1, Z23
+	VMOVDQU8        Z22, K4, Z20
+	VMOVDQU32       1536(R9), Z22
+	VMOVDQU32       1600(R9), Z24
+	VMOVDQA64       Z22, Z25
+	VPERMT2B        Z24, Z14, Z25
+	VPERMT2B        Z24, Z11, Z22
+	VMOVDQU32       1664(R9), Z24
+	VMOVDQU32       1728(R9), Z26
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        Z26, Z14, Z27
+	VPERMT2B        Z26, Z11, Z24
+	VMOVDQU8        Z27, K3, Z25
+	VMOVDQU8        Z24, K6, Z22
+	VMOVDQU32       1792(R9), Z24
+	VMOVDQU32       1856(R9), Z26
+	VMOVDQA64       Z24, Z27
+	VPERMT2B        Z26, Z14, Z27
+	VPERMT2B        Z26, Z11, Z24
+	VMOVDQU32       1920(R9), Z26
+	VMOVDQU32       1984(R9), Z28
+	VMOVDQA64       Z26, Z29
+	VPERMT2B        Z28, Z14, Z29
+	VPERMT2B        Z28, Z11, Z26
+	VMOVDQU8        Z29, K3, Z27
+	VMOVDQU8        Z26, K6, Z24
+	VMOVDQU8        Z27, K1, Z25
+	VMOVDQU8        Z24, K4, Z22
+	VMOVDQU8        Z25, K2, Z23
+	VMOVDQU8        Z22, K5, Z20
+	VPSHUFB         points<>+0(SB), Z18, Z11
+	VPUNPCKLBW      Z10, Z0, Z14
+	VPUNPCKHBW      Z10, Z0, Z10
+	VPUNPCKLBW      Z8, Z13, Z18
+	VPUNPCKHBW      Z8, Z13, Z8
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z24
+	VMOVDQA32       Z0, Z25
+	VPUNPCKLWD      Z18, Z14, Z26
+	VGF2P8AFFINEQB  $0x00, Z26, Z3, Z26
+	VPUNPCKLWD      Z8, Z10, Z27
+	VGF2P8AFFINEQB  $0x00, Z27, Z3, Z27
+	VPUNPCKHWD      Z18, Z14, Z14
+	VGF2P8AFFINEQB  $0x00, Z14, Z3, Z14
+	VPUNPCKHWD      Z8, Z10, Z8
+	VGF2P8AFFINEQB  $0x00, Z8, Z3, Z8
+	VPSRLW          $0x04, Z26, Z10
+	VPSRLW          $0x04, Z27, Z18
+	VPSRLW          $0x04, Z14, Z28
+	VPSRLW          $0x04, Z8, Z29
+	VPERMB          Z2, Z10, Z10
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z26, Z26
+	VPERMB          Z2, Z27, Z27
+	VPERMB          Z2, Z28, Z28
+	VPERMB          Z2, Z29, Z29
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z8, Z8
+	VPBROADCASTQ    132(R11), Z30
+	VPDPBUSD        Z30, Z10, Z13
+	VPDPBUSD        Z30, Z18, Z22
+	VPBROADCASTQ    140(R11), Z10
+	VPDPBUSD        Z10, Z26, Z13
+	VPDPBUSD        Z10, Z27, Z22
+	VPBROADCASTQ    148(R11), Z10
+	VPDPBUSD        Z10, Z28, Z24
+	VPDPBUSD        Z10, Z29, Z25
+	VPBROADCASTQ    156(R11), Z10
+	VPDPBUSD        Z10, Z14, Z24
+	VPDPBUSD        Z10, Z8, Z25
+	VSHUFPS         $0xdd, Z22, Z13, Z8
+	VSHUFPS         $0x88, Z22, Z13, Z13
+	VPADDD          Z8, Z13, Z13
+	VPSRLD          $0x18, Z9, Z8
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z4, Z8, Z8
+	VPADDD.BCST     168(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    164(R11), Z10
+	VMULPS          Z8, Z10, Z10
+	VFMADD231PS     Z10, Z13, Z1
+	VSHUFPS         $0xdd, Z25, Z24, Z8
+	VSHUFPS         $0x88, Z25, Z24, Z24
+	VPADDD          Z8, Z24, Z24
+	VPSRLD          $0x1c, Z9, Z8
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z4, Z8, Z8
+	VPADDD.BCST     172(R11), Z24, Z24
+	VCVTDQ2PS       Z24, Z24
+	VBROADCASTSS    164(R11), Z9
+	VMULPS          Z8, Z9, Z9
+	VFMADD231PS     Z9, Z24, Z1
+	VPSHUFB         points<>+0(SB), Z16, Z8
+	VPUNPCKLBW      Z11, Z0, Z9
+	VPUNPCKHBW      Z11, Z0, Z10
+	VPUNPCKLBW      Z21, Z23, Z11
+	VPUNPCKHBW      Z21, Z23, Z13
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z18
+	VMOVDQA32       Z0, Z21
+	VPUNPCKLWD      Z11, Z9, Z22
+	VGF2P8AFFINEQB  $0x00, Z22, Z3, Z22
+	VPUNPCKLWD      Z13, Z10, Z23
+	VGF2P8AFFINEQB  $0x00, Z23, Z3, Z23
+	VPUNPCKHWD      Z11, Z9, Z9
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPUNPCKHWD      Z13, Z10, Z10
+	VGF2P8AFFINEQB  $0x00, Z10, Z3, Z10
+	VPSRLW          $0x04, Z22, Z11
+	VPSRLW          $0x04, Z23, Z13
+	VPSRLW          $0x04, Z9, Z24
+	VPSRLW          $0x04, Z10, Z25
+	VPERMB          Z2, Z11, Z11
+	VPERMB          Z2, Z13, Z13
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
+	VPERMB          Z2, Z24, Z24
+	VPERMB          Z2, Z25, Z25
+	VPERMB          Z2, Z9, Z9
+	VPERMB          Z2, Z10, Z10
+	VPBROADCASTQ    176(R11), Z26
+	VPDPBUSD        Z26, Z11, Z14
+	VPDPBUSD        Z26, Z13, Z16
+	VPBROADCASTQ    184(R11), Z11
+	VPDPBUSD        Z11, Z22, Z14
+	VPDPBUSD        Z11, Z23, Z16
+	VPBROADCASTQ    192(R11), Z11
+	VPDPBUSD        Z11, Z24, Z18
+	VPDPBUSD        Z11, Z25, Z21
+	VPBROADCASTQ    200(R11), Z11
+	VPDPBUSD        Z11, Z9, Z18
+	VPDPBUSD        Z11, Z10, Z21
+	VSHUFPS         $0xdd, Z16, Z14, Z9
+	VSHUFPS         $0x88, Z16, Z14, Z14
+	VPADDD          Z9, Z14, Z14
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z5, Z9
+	VMULPS          Z4, Z9, Z9
+	VPADDD.BCST     212(R11), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    208(R11), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z14, Z1
+	VSHUFPS         $0xdd, Z21, Z18, Z9
+	VSHUFPS         $0x88, Z21, Z18, Z18
 	VPADDD          Z9, Z18, Z18
-	VPSRLD          $0x0c, Z6, Z9
-	VPERMPS         Z3, Z9, Z9
-	VMULPS          Z5, Z9, Z9
-	VPADDD.BCST     260(R11), Z18, Z18
+	VPSRLD          $0x04, Z5, Z9
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z9, Z9
+	VMULPS          Z4, Z9, Z9
+	VPADDD.BCST     216(R11), Z18, Z18
 	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    252(R11), Z11
-	VMULPS          Z9, Z11, Z11
-	VFMADD231PS     Z11, Z18, Z1
-	VPSHUFB         points<>+0(SB), Z12, Z9
-	VPSHUFB         byte2OfRow<>+0(SB), Z7, Z11
-	VPTESTMB        pairs0<>+0(SB), Z11, K1
-	VPTESTMB        pairs1<>+0(SB), Z11, K2
+	VBROADCASTSS    208(R11), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z18, Z1
+	VPSHUFB         points<>+0(SB), Z15, Z9
+	VPSHUFB         byte2OfRow<>+0(SB), Z6, Z10
+	VPTESTMB        pairs0<>+0(SB), Z10, K1
+	VPTESTMB        pairs1<>+0(SB), Z10, K2
 	VPMOVB2M        Z9, K3
-	VPSHUFB         points<>+0(SB), Z8, Z8
-	VPSHUFB         byte3OfRow<>+0(SB), Z7, Z7
-	VPTESTMB        pairs0<>+0(SB), Z7, K4
-	VPTESTMB        pairs1<>+0(SB), Z7, K5
-	VPMOVB2M        Z8, K6
-	VMOVDQU32       (R9), Z7
-	VMOVDQU32       64(R9), Z11
-	VMOVDQA64       Z7, Z12
-	VPERMT2B        Z11, Z9, Z12
-	VPERMT2B        Z11, Z8, Z7
-	VMOVDQU32       128(R9), Z11
+	VPSHUFB         points<>+0(SB), Z7, Z7
+	VPSHUFB         byte3OfRow<>+0(SB), Z6, Z6
+	VPTESTMB        pairs0<>+0(SB), Z6, K4
+	VPTESTMB        pairs1<>+0(SB), Z6, K5
+	VPMOVB2M        Z7, K6
+	VMOVDQU32       (R9), Z6
+	VMOVDQU32       64(R9), Z10
+	VMOVDQA64       Z6, Z11
+	VPERMT2B        Z10, Z9, Z11
+	VPERMT2B        Z10, Z7, Z6
+	VMOVDQU32       128(R9), Z10
 	VMOVDQU32       192(R9), Z13
-	VMOVDQA64       Z11, Z14
+	VMOVDQA64       Z10, Z14
 	VPERMT2B        Z13, Z9, Z14
-	VPERMT2B        Z13, Z8, Z11
-	VMOVDQU8        Z14, K3, Z12
-	VMOVDQU8        Z11, K6, Z7
-	VMOVDQU32       256(R9), Z11
+	VPERMT2B        Z13, Z7, Z10
+	VMOVDQU8        Z14, K3, Z11
+	VMOVDQU8        Z10, K6, Z6
+	VMOVDQU32       256(R9), Z10
 	VMOVDQU32       320(R9), Z13
-	VMOVDQA64       Z11, Z14
+	VMOVDQA64       Z10, Z14
 	VPERMT2B        Z13, Z9, Z14
-	VPERMT2B        Z13, Z8, Z11
+	VPERMT2B        Z13, Z7, Z10
 	VMOVDQU32       384(R9), Z13
 	VMOVDQU32       448(R9), Z15
-	VMOVDQA64       Z13, Z17
-	VPERMT2B        Z15, Z9, Z17
-	VPERMT2B        Z15, Z8, Z13
-	VMOVDQU8        Z17, K3, Z14
-	VMOVDQU8        Z13, K6, Z11
-	VMOVDQU8        Z14, K1, Z12
-	VMOVDQU8        Z11, K4, Z7
-	VMOVDQU32       512(R9), Z11
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z15, Z9, Z16
+	VPERMT2B        Z15, Z7, Z13
+	VMOVDQU8        Z16, K3, Z14
+	VMOVDQU8        Z13, K6, Z10
+	VMOVDQU8        Z14, K1, Z11
+	VMOVDQU8        Z10, K4, Z6
+	VMOVDQU32       512(R9), Z10
 	VMOVDQU32       576(R9), Z13
-	VMOVDQA64       Z11, Z14
+	VMOVDQA64       Z10, Z14
 	VPERMT2B        Z13, Z9, Z14
-	VPERMT2B        Z13, Z8, Z11
+	VPERMT2B        Z13, Z7, Z10
 	VMOVDQU32       640(R9), Z13
 	VMOVDQU32       704(R9), Z15
-	VMOVDQA64       Z13, Z17
-	VPERMT2B        Z15, Z9, Z17
-	VPERMT2B        Z15, Z8, Z13
-	VMOVDQU8        Z17, K3, Z14
-	VMOVDQU8        Z13, K6, Z11
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z15, Z9, Z16
+	VPERMT2B        Z15, Z7, Z13
+	VMOVDQU8        Z16, K3, Z14
+	VMOVDQU8        Z13, K6, Z10
 	VMOVDQU32       768(R9), Z13
 	VMOVDQU32       832(R9), Z15
-	VMOVDQA64       Z13, Z17
-	VPERMT2B        Z15, Z9, Z17
-	VPERMT2B        Z15, Z8, Z13
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z15, Z9, Z16
+	VPERMT2B        Z15, Z7, Z13
 	VMOVDQU32       896(R9), Z15
 	VMOVDQU32       960(R9), Z18
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z18, Z9, Z19
-	VPERMT2B        Z18, Z8, Z15
-	VMOVDQU8        Z19, K3, Z17
+	VMOVDQA64       Z15, Z21
+	VPERMT2B        Z18, Z9, Z21
+	VPERMT2B        Z18, Z7, Z15
+	VMOVDQU8        Z21, K3, Z16
 	VMOVDQU8        Z15, K6, Z13
-	VMOVDQU8        Z17, K1, Z14
-	VMOVDQU8        Z13, K4, Z11
-	VMOVDQU8        Z14, K2, Z12
-	VMOVDQU8        Z11, K5, Z7
-	VMOVDQU32       1024(R9), Z11
+	VMOVDQU8        Z16, K1, Z14
+	VMOVDQU8        Z13, K4, Z10
+	VMOVDQU8        Z14, K2, Z11
+	VMOVDQU8        Z10, K5, Z6
+	VMOVDQU32       1024(R9), Z10
 	VMOVDQU32       1088(R9), Z13
-	VMOVDQA64       Z11, Z14
+	VMOVDQA64       Z10, Z14
 	VPERMT2B        Z13, Z9, Z14
-	VPERMT2B        Z13, Z8, Z11
+	VPERMT2B        Z13, Z7, Z10
 	VMOVDQU32       1152(R9), Z13
 	VMOVDQU32       1216(R9), Z15
-	VMOVDQA64       Z13, Z17
-	VPERMT2B        Z15, Z9, Z17
-	VPERMT2B        Z15, Z8, Z13
-	VMOVDQU8        Z17, K3, Z14
-	VMOVDQU8        Z13, K6, Z11
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z15, Z9, Z16
+	VPERMT2B        Z15, Z7, Z13
+	VMOVDQU8        Z16, K3, Z14
+	VMOVDQU8        Z13, K6, Z10
 	VMOVDQU32       1280(R9), Z13
 	VMOVDQU32       1344(R9), Z15
-	VMOVDQA64       Z13, Z17
-	VPERMT2B        Z15, Z9, Z17
-	VPERMT2B        Z15, Z8, Z13
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z15, Z9, Z16
+	VPERMT2B        Z15, Z7, Z13
 	VMOVDQU32       1408(R9), Z15
 	VMOVDQU32       1472(R9), Z18
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z18, Z9, Z19
-	VPERMT2B        Z18, Z8, Z15
-	VMOVDQU8        Z19, K3, Z17
+	VMOVDQA64       Z15, Z21
+	VPERMT2B        Z18, Z9, Z21
+	VPERMT2B        Z18, Z7, Z15
+	VMOVDQU8        Z21, K3, Z16
 	VMOVDQU8        Z15, K6, Z13
-	VMOVDQU8        Z17, K1, Z14
-	VMOVDQU8        Z13, K4, Z11
+	VMOVDQU8        Z16, K1, Z14
+	VMOVDQU8        Z13, K4, Z10
 	VMOVDQU32       1536(R9), Z13
 	VMOVDQU32       1600(R9), Z15
-	VMOVDQA64       Z13, Z17
-	VPERMT2B        Z15, Z9, Z17
-	VPERMT2B        Z15, Z8, Z13
+	VMOVDQA64       Z13, Z16
+	VPERMT2B        Z15, Z9, Z16
+	VPERMT2B        Z15, Z7, Z13
 	VMOVDQU32       1664(R9), Z15
 	VMOVDQU32       1728(R9), Z18
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z18, Z9, Z19
-	VPERMT2B        Z18, Z8, Z15
-	VMOVDQU8        Z19, K3, Z17
+	VMOVDQA64       Z15, Z21
+	VPERMT2B        Z18, Z9, Z21
+	VPERMT2B        Z18, Z7, Z15
+	VMOVDQU8        Z21, K3, Z16
 	VMOVDQU8        Z15, K6, Z13
 	VMOVDQU32       1792(R9), Z15
 	VMOVDQU32       1856(R9), Z18
-	VMOVDQA64       Z15, Z19
-	VPERMT2B        Z18, Z9, Z19
-	VPERMT2B        Z18, Z8, Z15
+	VMOVDQA64       Z15, Z21
+	VPERMT2B        Z18, Z9, Z21
+	VPERMT2B        Z18, Z7, Z15
 	VMOVDQU32       1920(R9), Z18
-	VMOVDQU32       1984(R9), Z20
-	VMOVDQA64       Z18, Z21
-	VPERMT2B        Z20, Z9, Z21
-	VPERMT2B        Z20, Z8, Z18
-	VMOVDQU8        Z21, K3, Z19
+	VMOVDQU32       1984(R9), Z22
+	VMOVDQA64       Z18, Z23
+	VPERMT2B        Z22, Z9, Z23
+	VPERMT2B        Z22, Z7, Z18
+	VMOVDQU8        Z23, K3, Z21
 	VMOVDQU8        Z18, K6, Z15
-	VMOVDQU8        Z19, K1, Z17
+	VMOVDQU8        Z21, K1, Z16
 	VMOVDQU8        Z15, K4, Z13
-	VMOVDQU8        Z17, K2, Z14
-	VMOVDQU8        Z13, K5, Z11
-	VPSHUFB         points<>+0(SB), Z16, Z8
+	VMOVDQU8        Z16, K2, Z14
+	VMOVDQU8        Z13, K5, Z10
+	VPSHUFB         points<>+0(SB), Z19, Z7
 	VPUNPCKLBW      Z8, Z0, Z9
 	VPUNPCKHBW      Z8, Z0, Z8
-	VPUNPCKLBW      Z12, Z14, Z13
-	VPUNPCKHBW      Z12, Z14, Z12
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
+	VPUNPCKLBW      Z17, Z20, Z13
+	VPUNPCKHBW      Z17, Z20, Z15
 	VMOVDQA32       Z0, Z16
 	VMOVDQA32       Z0, Z17
-	VPBROADCASTQ    264(R11), Z18
-	VPBROADCASTQ    272(R11), Z19
+	VMOVDQA32       Z0, Z18
+	VMOVDQA32       Z0, Z19
 	VPUNPCKLWD      Z13, Z9, Z20
-	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
-	VPSRLW          $0x04, Z20, Z21
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z18, Z21, Z14
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z19, Z20, Z14
-	VPUNPCKLWD      Z12, Z8, Z20
-	VGF2P8AFFINEQB  $0x00, Z20, Z4, Z20
-	VPSRLW          $0x04, Z20, Z21
-	VPERMB          Z2, Z21, Z21
-	VPDPBUSD        Z18, Z21, Z15
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD        Z19, Z20, Z15
-	VPBROADCASTQ    280(R11), Z18
-	VPBROADCASTQ    288(R11), Z19
+	VGF2P8AFFINEQB  $0x00, Z20, Z3, Z20
+	VPUNPCKLWD      Z15, Z8, Z21
+	VGF2P8AFFINEQB  $0x00, Z21, Z3, Z21
 	VPUNPCKHWD      Z13, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z13
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPUNPCKHWD      Z15, Z8, Z8
+	VGF2P8AFFINEQB  $0x00, Z8, Z3, Z8
+	VPSRLW          $0x04, Z20, Z13
+	VPSRLW          $0x04, Z21, Z15
+	VPSRLW          $0x04, Z9, Z22
+	VPSRLW          $0x04, Z8, Z23
 	VPERMB          Z2, Z13, Z13
-	VPDPBUSD        Z18, Z13, Z16
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z23, Z23
 	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z19, Z9, Z16
-	VPUNPCKHWD      Z12, Z8, Z8
-	VGF2P8AFFINEQB  $0x00, Z8, Z4, Z8
-	VPSRLW          $0x04, Z8, Z9
-	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z18, Z9, Z17
 	VPERMB          Z2, Z8, Z8
-	VPDPBUSD        Z19, Z8, Z17
-	VSHUFPS         $0xdd, Z15, Z14, Z8
-	VSHUFPS         $0x88, Z15, Z14, Z14
-	VPADDD          Z8, Z14, Z14
-	VPSRLD          $0x10, Z6, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z5, Z8, Z8
-	VPADDD.BCST     300(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    296(R11), Z9
-	VMULPS          Z8, Z9, Z9
-	VFMADD231PS     Z9, Z14, Z1
+	VPBROADCASTQ    220(R11), Z24
+	VPDPBUSD        Z24, Z13, Z16
+	VPDPBUSD        Z24, Z15, Z17
+	VPBROADCASTQ    228(R11), Z13
+	VPDPBUSD        Z13, Z20, Z16
+	VPDPBUSD        Z13, Z21, Z17
+	VPBROADCASTQ    236(R11), Z13
+	VPDPBUSD        Z13, Z22, Z18
+	VPDPBUSD        Z13, Z23, Z19
+	VPBROADCASTQ    244(R11), Z13
+	VPDPBUSD        Z13, Z9, Z18
+	VPDPBUSD        Z13, Z8, Z19
 	VSHUFPS         $0xdd, Z17, Z16, Z8
 	VSHUFPS         $0x88, Z17, Z16, Z16
 	VPADDD          Z8, Z16, Z16
-	VPSRLD          $0x14, Z6, Z8
-	VPERMPS         Z3, Z8, Z8
-	VMULPS          Z5, Z8, Z8
-	VPADDD.BCST     304(R11), Z16, Z16
+	VPSRLD          $0x08, Z5, Z8
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z4, Z8, Z8
+	VPADDD.BCST     256(R11), Z16, Z16
 	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    296(R11), Z9
+	VBROADCASTSS    252(R11), Z9
 	VMULPS          Z8, Z9, Z9
 	VFMADD231PS     Z9, Z16, Z1
-	VPSHUFB         points<>+0(SB), Z10, Z8
-	VPUNPCKLBW      Z8, Z0, Z9
-	VPUNPCKHBW      Z8, Z0, Z8
-	VPUNPCKLBW      Z7, Z11, Z10
-	VPUNPCKHBW      Z7, Z11, Z7
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
+	VSHUFPS         $0xdd, Z19, Z18, Z8
+	VSHUFPS         $0x88, Z19, Z18, Z18
+	VPADDD          Z8, Z18, Z18
+	VPSRLD          $0x0c, Z5, Z8
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z8, Z8
+	VMULPS          Z4, Z8, Z8
+	VPADDD.BCST     260(R11), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    252(R11), Z9
+	VMULPS          Z8, Z9, Z9
+	VFMADD231PS     Z9, Z18, Z1
+	VPSHUFB         points<>+0(SB), Z12, Z8
+	VPUNPCKLBW      Z7, Z0, Z9
+	VPUNPCKHBW      Z7, Z0, Z7
+	VPUNPCKLBW      Z11, Z14, Z12
+	VPUNPCKHBW      Z11, Z14, Z11
 	VMOVDQA32       Z0, Z13
 	VMOVDQA32       Z0, Z14
-	VPBROADCASTQ    308(R11), Z15
-	VPBROADCASTQ    316(R11), Z16
-	VPUNPCKLWD      Z10, Z9, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z11
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z16
+	VPUNPCKLWD      Z12, Z9, Z17
+	VGF2P8AFFINEQB  $0x00, Z17, Z3, Z17
+	VPUNPCKLWD      Z11, Z7, Z18
+	VGF2P8AFFINEQB  $0x00, Z18, Z3, Z18
+	VPUNPCKHWD      Z12, Z9, Z9
+	VGF2P8AFFINEQB  $0x00, Z9, Z3, Z9
+	VPUNPCKHWD      Z11, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPSRLW          $0x04, Z17, Z11
+	VPSRLW          $0x04, Z18, Z12
+	VPSRLW          $0x04, Z9, Z19
+	VPSRLW          $0x04, Z7, Z20
+	VPERMB          Z2, Z11, Z11
+	VPERMB          Z2, Z12, Z12
 	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z11
-	VPUNPCKLWD      Z7, Z8, Z17
-	VGF2P8AFFINEQB  $0x00, Z17, Z4, Z17
-	VPSRLW          $0x04, Z17, Z18
 	VPERMB          Z2, Z18, Z18
-	VPDPBUSD        Z15, Z18, Z12
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD        Z16, Z17, Z12
-	VPBROADCASTQ    324(R11), Z15
-	VPBROADCASTQ    332(R11), Z16
-	VPUNPCKHWD      Z10, Z9, Z9
-	VGF2P8AFFINEQB  $0x00, Z9, Z4, Z9
-	VPSRLW          $0x04, Z9, Z10
-	VPERMB          Z2, Z10, Z10
-	VPDPBUSD        Z15, Z10, Z13
+	VPERMB          Z2, Z19, Z19
+	VPERMB          Z2, Z20, Z20
 	VPERMB          Z2, Z9, Z9
-	VPDPBUSD        Z16, Z9, Z13
-	VPUNPCKHWD      Z7, Z8, Z7
-	VGF2P8AFFINEQB  $0x00, Z7, Z4, Z7
-	VPSRLW          $0x04, Z7, Z8
-	VPERMB          Z2, Z8, Z8
-	VPDPBUSD        Z15, Z8, Z14
 	VPERMB          Z2, Z7, Z7
-	VPDPBUSD        Z16, Z7, Z14
-	VSHUFPS         $0xdd, Z12, Z11, Z7
-	VSHUFPS         $0x88, Z12, Z11, Z11
-	VPADDD          Z7, Z11, Z11
-	VPSRLD          $0x18, Z6, Z7
-	VPERMPS         Z3, Z7, Z7
-	VMULPS          Z5, Z7, Z7
-	VPADDD.BCST     344(R11), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    340(R11), Z8
-	VMULPS          Z7, Z8, Z8
-	VFMADD231PS     Z8, Z11, Z1
+	VPBROADCASTQ    264(R11), Z21
+	VPDPBUSD        Z21, Z11, Z13
+	VPDPBUSD        Z21, Z12, Z14
+	VPBROADCASTQ    272(R11), Z11
+	VPDPBUSD        Z11, Z17, Z13
+	VPDPBUSD        Z11, Z18, Z14
+	VPBROADCASTQ    280(R11), Z11
+	VPDPBUSD        Z11, Z19, Z15
+	VPDPBUSD        Z11, Z20, Z16
+	VPBROADCASTQ    288(R11), Z11
+	VPDPBUSD        Z11, Z9, Z15
+	VPDPBUSD        Z11, Z7, Z16
 	VSHUFPS         $0xdd, Z14, Z13, Z7
 	VSHUFPS         $0x88, Z14, Z13, Z13
 	VPADDD          Z7, Z13, Z13
-	VPSRLD          $0x1c, Z6, Z6
-	VPERMPS         Z3, Z6, Z6
-	VMULPS          Z5, Z6, Z6
-	VPADDD.BCST     348(R11), Z13, Z13
+	VPSRLD          $0x10, Z5, Z7
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPADDD.BCST     300(R11), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    340(R11), Z5
-	VMULPS          Z6, Z5, Z5
-	VFMADD231PS     Z5, Z13, Z1
+	VBROADCASTSS    296(R11), Z9
+	VMULPS          Z7, Z9, Z9
+	VFMADD231PS     Z9, Z13, Z1
+	VSHUFPS         $0xdd, Z16, Z15, Z7
+	VSHUFPS         $0x88, Z16, Z15, Z15
+	VPADDD          Z7, Z15, Z15
+	VPSRLD          $0x14, Z5, Z7
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z7, Z7
+	VMULPS          Z4, Z7, Z7
+	VPADDD.BCST     304(R11), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    296(R11), Z9
+	VMULPS          Z7, Z9, Z9
+	VFMADD231PS     Z9, Z15, Z1
+	VPUNPCKLBW      Z8, Z0, Z7
+	VPUNPCKHBW      Z8, Z0, Z8
+	VPUNPCKLBW      Z6, Z10, Z9
+	VPUNPCKHBW      Z6, Z10, Z6
+	VMOVDQA32       Z0, Z10
+	VMOVDQA32       Z0, Z11
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z13
+	VPUNPCKLWD      Z9, Z7, Z14
+	VGF2P8AFFINEQB  $0x00, Z14, Z3, Z14
+	VPUNPCKLWD      Z6, Z8, Z15
+	VGF2P8AFFINEQB  $0x00, Z15, Z3, Z15
+	VPUNPCKHWD      Z9, Z7, Z7
+	VGF2P8AFFINEQB  $0x00, Z7, Z3, Z7
+	VPUNPCKHWD      Z6, Z8, Z6
+	VGF2P8AFFINEQB  $0x00, Z6, Z3, Z6
+	VPSRLW          $0x04, Z14, Z8
+	VPSRLW          $0x04, Z15, Z9
+	VPSRLW          $0x04, Z7, Z16
+	VPSRLW          $0x04, Z6, Z17
+	VPERMB          Z2, Z8, Z8
+	VPERMB          Z2, Z9, Z9
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z17, Z17
+	VPERMB          Z2, Z7, Z7
+	VPERMB          Z2, Z6, Z6
+	VPBROADCASTQ    308(R11), Z18
+	VPDPBUSD        Z18, Z8, Z10
+	VPDPBUSD        Z18, Z9, Z11
+	VPBROADCASTQ    316(R11), Z8
+	VPDPBUSD        Z8, Z14, Z10
+	VPDPBUSD        Z8, Z15, Z11
+	VPBROADCASTQ    324(R11), Z8
+	VPDPBUSD        Z8, Z16, Z12
+	VPDPBUSD        Z8, Z17, Z13
+	VPBROADCASTQ    332(R11), Z8
+	VPDPBUSD        Z8, Z7, Z12
+	VPDPBUSD        Z8, Z6, Z13
+	VSHUFPS         $0xdd, Z11, Z10, Z6
+	VSHUFPS         $0x88, Z11, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VPSRLD          $0x18, Z5, Z6
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z6, Z6
+	VMULPS          Z4, Z6, Z6
+	VPADDD.BCST     344(R11), Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    340(R11), Z7
+	VMULPS          Z6, Z7, Z7
+	VFMADD231PS     Z7, Z10, Z1
+	VSHUFPS         $0xdd, Z13, Z12, Z6
+	VSHUFPS         $0x88, Z13, Z12, Z12
+	VPADDD          Z6, Z12, Z12
+	VPSRLD          $0x1c, Z5, Z5
+	VPERMPS         scalesiq2sPlanes<>+0(SB), Z5, Z5
+	VMULPS          Z4, Z5, Z5
+	VPADDD.BCST     348(R11), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    340(R11), Z4
+	VMULPS          Z5, Z4, Z4
+	VFMADD231PS     Z4, Z12, Z1
 	ADDQ            $0x00000160, R11
 	ADDQ            $0x00000520, R10
 	ADDQ            $0x00000052, BX
@@ -54380,15 +54280,16 @@ TEXT ·avx512DotQuadsQ2_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	KMOVW        DX, K1
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K1
-	VPBROADCASTD word0ff00000<>+0(SB), Z3
-	VPBROADCASTD word07e00000<>+0(SB), Z4
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z3
+	VPBROADCASTD word07f00000<>+0(SB), Z4
 	VPBROADCASTD word3b800000<>+0(SB), Z5
-	VPBROADCASTD wordbc000000<>+0(SB), Z6
+	VPBROADCASTD word40000000<>+0(SB), Z6
+	VPBROADCASTD wordbc000000<>+0(SB), Z7
 	VMOVDQU32    levels10<>+0(SB), Z2
-	VMOVDQU32    multishift2624222006040200<>+0(SB), Z7
-	VMOVDQU32    multishift2e2c2a280e0c0a08<>+0(SB), Z8
-	VMOVDQU32    multishift3634323016141210<>+0(SB), Z9
-	VMOVDQU32    multishift3e3c3a381e1c1a18<>+0(SB), Z10
+	VMOVDQU32    multishift2624222006040200<>+0(SB), Z8
+	VMOVDQU32    multishift2e2c2a280e0c0a08<>+0(SB), Z9
+	VMOVDQU32    multishift3634323016141210<>+0(SB), Z10
+	VMOVDQU32    multishift3e3c3a381e1c1a18<>+0(SB), Z11
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -54406,654 +54307,622 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
 	PREFETCHT0      (R9)
-	VBROADCASTI32X4 (BX), Z15
-	VINSERTI32X4    $0x01, (SI), Z15, Z15
-	VINSERTI32X4    $0x02, (DI), Z15, Z15
-	VINSERTI32X4    $0x03, (R8), Z15, Z15
-	VBROADCASTI32X4 (BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, (SI)(AX*1), Z16, Z16
+	VBROADCASTI32X4 (BX), Z12
+	VINSERTI32X4    $0x01, (SI), Z12, Z12
+	VINSERTI32X4    $0x02, (DI), Z12, Z12
+	VINSERTI32X4    $0x03, (R8), Z12, Z12
+	VBROADCASTI32X4 (BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, (SI)(AX*1), Z13, Z13
 	PREFETCHT0      64(R9)
-	VINSERTI32X4    $0x02, (DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, (R8)(AX*1), Z16, Z16
-	VBROADCASTI32X4 (BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, (SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, (DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, (R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, (DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, (R8)(AX*1), Z13, Z13
+	VBROADCASTI32X4 (BX)(AX*2), Z14
+	VINSERTI32X4    $0x01, (SI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, (DI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x03, (R8)(AX*2), Z14, Z14
 	PREFETCHT0      128(R9)
-	VBROADCASTI32X4 (BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, (SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, (DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, (R8)(CX*1), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPMULTISHIFTQB  Z18, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   (R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   4(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z9, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   8(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z10, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   12(R10), Z15, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   16(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   20(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z9, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   24(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z10, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   28(R10), Z15, Z12
-	VPSLLD          $0x14, Z19, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPSLLD          $0x0c, Z19, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VBROADCASTI32X4 10(BX), Z17
-	VINSERTI32X4    $0x01, 10(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 10(DI), Z17, Z17
+	VBROADCASTI32X4 (BX)(CX*1), Z15
+	VINSERTI32X4    $0x01, (SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, (DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, (R8)(CX*1), Z15, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLDQ      Z15, Z14, Z13
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLQDQ     Z13, Z16, Z15
+	VPUNPCKHQDQ     Z13, Z16, Z13
+	VPUNPCKLQDQ     Z14, Z12, Z16
+	VPUNPCKHQDQ     Z14, Z12, Z12
+	VBROADCASTI32X4 10(BX), Z12
+	VINSERTI32X4    $0x01, 10(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 10(DI), Z12, Z12
 	PREFETCHT0      192(R9)
-	VINSERTI32X4    $0x03, 10(R8), Z17, Z17
-	VBROADCASTI32X4 10(BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, 10(SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 10(DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 10(R8)(AX*1), Z18, Z18
-	VBROADCASTI32X4 10(BX)(AX*2), Z19
+	VINSERTI32X4    $0x03, 10(R8), Z12, Z12
+	VBROADCASTI32X4 10(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 10(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 10(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 10(R8)(AX*1), Z14, Z14
+	VBROADCASTI32X4 10(BX)(AX*2), Z17
 	PREFETCHT0      256(R9)
-	VINSERTI32X4    $0x01, 10(SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, 10(DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, 10(R8)(AX*2), Z19, Z19
-	VBROADCASTI32X4 10(BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, 10(SI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 10(DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 10(R8)(CX*1), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
+	VINSERTI32X4    $0x01, 10(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 10(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 10(R8)(AX*2), Z17, Z17
+	VBROADCASTI32X4 10(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 10(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 10(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 10(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z14, Z12, Z19
+	VPUNPCKHDQ      Z14, Z12, Z12
+	VPUNPCKLDQ      Z18, Z17, Z14
 	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLDQ      Z20, Z19, Z18
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLQDQ     Z18, Z21, Z20
-	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VPMULTISHIFTQB  Z20, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   44(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   48(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z9, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   52(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z10, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   56(R10), Z17, Z13
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   60(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   64(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z9, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   68(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z10, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   72(R10), Z17, Z14
-	VPSLLD          $0x14, Z21, Z17
-	VPANDD          Z3, Z17, Z17
-	VPSUBD          Z17, Z4, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z5, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z6, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSLLD          $0x0c, Z21, Z18
-	VPANDD          Z3, Z18, Z18
-	VPSUBD          Z18, Z4, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z5, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z6, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VPADDD.BCST     36(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    32(R10), Z19
-	VMULPS          Z15, Z19, Z19
-	VFMADD231PS     Z19, Z11, Z1
-	VPADDD.BCST     40(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    32(R10), Z11
-	VMULPS          Z16, Z11, Z11
-	VFMADD231PS     Z11, Z12, Z1
-	VPADDD.BCST     80(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    76(R10), Z11
-	VMULPS          Z17, Z11, Z11
-	VFMADD231PS     Z11, Z13, Z1
-	VPADDD.BCST     84(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    76(R10), Z11
-	VMULPS          Z18, Z11, Z11
-	VFMADD231PS     Z11, Z14, Z1
-	VMOVDQA32       Z0, Z11
+	VPUNPCKLQDQ     Z14, Z19, Z18
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z17, Z12, Z19
+	VPUNPCKHQDQ     Z17, Z12, Z12
 	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z17
+	VPMULTISHIFTQB  Z15, Z8, Z20
+	VPMULTISHIFTQB  Z15, Z9, Z21
+	VPMULTISHIFTQB  Z15, Z10, Z22
+	VPMULTISHIFTQB  Z15, Z11, Z15
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   (R10), Z20, Z12
+	VPDPBUSD.BCST   4(R10), Z21, Z12
+	VPDPBUSD.BCST   8(R10), Z22, Z12
+	VPDPBUSD.BCST   12(R10), Z15, Z12
+	VPMULTISHIFTQB  Z13, Z8, Z15
+	VPMULTISHIFTQB  Z13, Z9, Z20
+	VPMULTISHIFTQB  Z13, Z10, Z21
+	VPMULTISHIFTQB  Z13, Z11, Z13
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z13, Z13
+	VPDPBUSD.BCST   16(R10), Z15, Z17
+	VPDPBUSD.BCST   20(R10), Z20, Z17
+	VPDPBUSD.BCST   24(R10), Z21, Z17
+	VPDPBUSD.BCST   28(R10), Z13, Z17
+	VPCMPUB         $0x02, Z3, Z16, K1
+	VMOVDQU8.Z      Z16, K1, Z13
+	VPSLLD          $0x14, Z13, Z15
+	VPANDD          Z4, Z15, Z15
+	VPADDD          Z5, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z7, Z6, Z16
+	VMINPS          Z16, Z15, Z15
+	VPADDD.BCST     36(R10), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    32(R10), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z12, Z1
+	VPSLLD          $0x0c, Z13, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     40(R10), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    32(R10), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z17, Z1
 	PREFETCHT0      320(R9)
-	VBROADCASTI32X4 20(BX), Z15
-	VINSERTI32X4    $0x01, 20(SI), Z15, Z15
-	VINSERTI32X4    $0x02, 20(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 20(R8), Z15, Z15
-	VBROADCASTI32X4 20(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 20(SI)(AX*1), Z16, Z16
+	VBROADCASTI32X4 20(BX), Z12
+	VINSERTI32X4    $0x01, 20(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 20(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 20(R8), Z12, Z12
+	VBROADCASTI32X4 20(BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, 20(SI)(AX*1), Z13, Z13
 	PREFETCHT0      384(R9)
-	VINSERTI32X4    $0x02, 20(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 20(R8)(AX*1), Z16, Z16
-	VBROADCASTI32X4 20(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 20(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 20(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 20(R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 20(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 20(R8)(AX*1), Z13, Z13
+	VBROADCASTI32X4 20(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 20(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 20(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 20(R8)(AX*2), Z15, Z15
 	PREFETCHT0      448(R9)
-	VBROADCASTI32X4 20(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 20(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 20(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 20(R8)(CX*1), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
+	VBROADCASTI32X4 20(BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, 20(SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 20(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 20(R8)(CX*1), Z16, Z16
+	VPUNPCKLDQ      Z13, Z12, Z17
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLDQ      Z16, Z15, Z13
 	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPMULTISHIFTQB  Z18, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   88(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   92(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z9, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   96(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z10, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   100(R10), Z15, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   104(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   108(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z9, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   112(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z10, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   116(R10), Z15, Z12
-	VPSLLD          $0x14, Z19, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPSLLD          $0x0c, Z19, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VBROADCASTI32X4 30(BX), Z17
-	VINSERTI32X4    $0x01, 30(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 30(DI), Z17, Z17
+	VPUNPCKLQDQ     Z13, Z17, Z16
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPUNPCKLQDQ     Z15, Z12, Z17
+	VPUNPCKHQDQ     Z15, Z12, Z12
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z15
+	VPMULTISHIFTQB  Z18, Z8, Z20
+	VPMULTISHIFTQB  Z18, Z9, Z21
+	VPMULTISHIFTQB  Z18, Z10, Z22
+	VPMULTISHIFTQB  Z18, Z11, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   44(R10), Z20, Z12
+	VPDPBUSD.BCST   48(R10), Z21, Z12
+	VPDPBUSD.BCST   52(R10), Z22, Z12
+	VPDPBUSD.BCST   56(R10), Z18, Z12
+	VPMULTISHIFTQB  Z14, Z8, Z18
+	VPMULTISHIFTQB  Z14, Z9, Z20
+	VPMULTISHIFTQB  Z14, Z10, Z21
+	VPMULTISHIFTQB  Z14, Z11, Z14
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   60(R10), Z18, Z15
+	VPDPBUSD.BCST   64(R10), Z20, Z15
+	VPDPBUSD.BCST   68(R10), Z21, Z15
+	VPDPBUSD.BCST   72(R10), Z14, Z15
+	VPCMPUB         $0x02, Z3, Z19, K1
+	VMOVDQU8.Z      Z19, K1, Z14
+	VPSLLD          $0x14, Z14, Z18
+	VPANDD          Z4, Z18, Z18
+	VPADDD          Z5, Z18, Z18
+	VMOVAPS         Z18, Z19
+	VFMADD213PS     Z7, Z6, Z19
+	VMINPS          Z19, Z18, Z18
+	VPADDD.BCST     80(R10), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    76(R10), Z19
+	VMULPS          Z18, Z19, Z19
+	VFMADD231PS     Z19, Z12, Z1
+	VPSLLD          $0x0c, Z14, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z12, Z12
+	VPADDD.BCST     84(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    76(R10), Z14
+	VMULPS          Z12, Z14, Z14
+	VFMADD231PS     Z14, Z15, Z1
+	VBROADCASTI32X4 30(BX), Z12
+	VINSERTI32X4    $0x01, 30(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 30(DI), Z12, Z12
 	PREFETCHT0      512(R9)
-	VINSERTI32X4    $0x03, 30(R8), Z17, Z17
-	VBROADCASTI32X4 30(BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, 30(SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 30(DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 30(R8)(AX*1), Z18, Z18
-	VBROADCASTI32X4 30(BX)(AX*2), Z19
+	VINSERTI32X4    $0x03, 30(R8), Z12, Z12
+	VBROADCASTI32X4 30(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 30(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 30(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 30(R8)(AX*1), Z14, Z14
+	VBROADCASTI32X4 30(BX)(AX*2), Z15
 	PREFETCHT0      576(R9)
-	VINSERTI32X4    $0x01, 30(SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, 30(DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, 30(R8)(AX*2), Z19, Z19
-	VBROADCASTI32X4 30(BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, 30(SI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 30(DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 30(R8)(CX*1), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLDQ      Z20, Z19, Z18
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLQDQ     Z18, Z21, Z20
-	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VPMULTISHIFTQB  Z20, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   132(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   136(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z9, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   140(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z10, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   144(R10), Z17, Z13
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   148(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   152(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z9, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   156(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z10, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   160(R10), Z17, Z14
-	VPSLLD          $0x14, Z21, Z17
-	VPANDD          Z3, Z17, Z17
-	VPSUBD          Z17, Z4, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z5, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z6, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSLLD          $0x0c, Z21, Z18
-	VPANDD          Z3, Z18, Z18
-	VPSUBD          Z18, Z4, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z5, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z6, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VPADDD.BCST     124(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    120(R10), Z19
-	VMULPS          Z15, Z19, Z19
-	VFMADD231PS     Z19, Z11, Z1
-	VPADDD.BCST     128(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    120(R10), Z11
-	VMULPS          Z16, Z11, Z11
-	VFMADD231PS     Z11, Z12, Z1
-	VPADDD.BCST     168(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    164(R10), Z11
-	VMULPS          Z17, Z11, Z11
-	VFMADD231PS     Z11, Z13, Z1
-	VPADDD.BCST     172(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    164(R10), Z11
-	VMULPS          Z18, Z11, Z11
-	VFMADD231PS     Z11, Z14, Z1
-	VMOVDQA32       Z0, Z11
+	VINSERTI32X4    $0x01, 30(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 30(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 30(R8)(AX*2), Z15, Z15
+	VBROADCASTI32X4 30(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 30(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 30(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 30(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z14, Z12, Z19
+	VPUNPCKHDQ      Z14, Z12, Z12
+	VPUNPCKLDQ      Z18, Z15, Z14
+	VPUNPCKHDQ      Z18, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z19, Z18
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z15, Z12, Z19
+	VPUNPCKHQDQ     Z15, Z12, Z12
 	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z15
+	VPMULTISHIFTQB  Z16, Z8, Z20
+	VPMULTISHIFTQB  Z16, Z9, Z21
+	VPMULTISHIFTQB  Z16, Z10, Z22
+	VPMULTISHIFTQB  Z16, Z11, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   88(R10), Z20, Z12
+	VPDPBUSD.BCST   92(R10), Z21, Z12
+	VPDPBUSD.BCST   96(R10), Z22, Z12
+	VPDPBUSD.BCST   100(R10), Z16, Z12
+	VPMULTISHIFTQB  Z13, Z8, Z16
+	VPMULTISHIFTQB  Z13, Z9, Z20
+	VPMULTISHIFTQB  Z13, Z10, Z21
+	VPMULTISHIFTQB  Z13, Z11, Z13
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z13, Z13
+	VPDPBUSD.BCST   104(R10), Z16, Z15
+	VPDPBUSD.BCST   108(R10), Z20, Z15
+	VPDPBUSD.BCST   112(R10), Z21, Z15
+	VPDPBUSD.BCST   116(R10), Z13, Z15
+	VPCMPUB         $0x02, Z3, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z13
+	VPSLLD          $0x14, Z13, Z16
+	VPANDD          Z4, Z16, Z16
+	VPADDD          Z5, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z7, Z6, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     124(R10), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    120(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z12, Z1
+	VPSLLD          $0x0c, Z13, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     128(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    120(R10), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z15, Z1
 	PREFETCHT0      640(R9)
-	VBROADCASTI32X4 40(BX), Z15
-	VINSERTI32X4    $0x01, 40(SI), Z15, Z15
-	VINSERTI32X4    $0x02, 40(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 40(R8), Z15, Z15
-	VBROADCASTI32X4 40(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 40(SI)(AX*1), Z16, Z16
+	VBROADCASTI32X4 40(BX), Z12
+	VINSERTI32X4    $0x01, 40(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 40(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 40(R8), Z12, Z12
+	VBROADCASTI32X4 40(BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, 40(SI)(AX*1), Z13, Z13
 	PREFETCHT0      704(R9)
-	VINSERTI32X4    $0x02, 40(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 40(R8)(AX*1), Z16, Z16
-	VBROADCASTI32X4 40(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 40(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 40(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 40(R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 40(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 40(R8)(AX*1), Z13, Z13
+	VBROADCASTI32X4 40(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 40(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 40(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 40(R8)(AX*2), Z15, Z15
 	PREFETCHT0      768(R9)
-	VBROADCASTI32X4 40(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 40(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 40(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 40(R8)(CX*1), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
+	VBROADCASTI32X4 40(BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, 40(SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 40(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 40(R8)(CX*1), Z16, Z16
+	VPUNPCKLDQ      Z13, Z12, Z17
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLDQ      Z16, Z15, Z13
 	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPMULTISHIFTQB  Z18, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   176(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   180(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z9, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   184(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z10, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   188(R10), Z15, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   192(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   196(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z9, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   200(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z10, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   204(R10), Z15, Z12
-	VPSLLD          $0x14, Z19, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPSLLD          $0x0c, Z19, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VBROADCASTI32X4 50(BX), Z17
-	VINSERTI32X4    $0x01, 50(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 50(DI), Z17, Z17
-	PREFETCHT0      832(R9)
-	VINSERTI32X4    $0x03, 50(R8), Z17, Z17
-	VBROADCASTI32X4 50(BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z18, Z18
-	VBROADCASTI32X4 50(BX)(AX*2), Z19
-	PREFETCHT0      896(R9)
-	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z19, Z19
-	VBROADCASTI32X4 50(BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLDQ      Z20, Z19, Z18
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLQDQ     Z18, Z21, Z20
-	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VPMULTISHIFTQB  Z20, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   220(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   224(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z9, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   228(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z10, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   232(R10), Z17, Z13
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   236(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   240(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z9, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   244(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z10, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   248(R10), Z17, Z14
-	VPSLLD          $0x14, Z21, Z17
-	VPANDD          Z3, Z17, Z17
-	VPSUBD          Z17, Z4, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z5, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z6, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSLLD          $0x0c, Z21, Z18
-	VPANDD          Z3, Z18, Z18
-	VPSUBD          Z18, Z4, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
+	VPUNPCKLQDQ     Z13, Z17, Z16
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPUNPCKLQDQ     Z15, Z12, Z17
+	VPUNPCKHQDQ     Z15, Z12, Z12
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z15
+	VPMULTISHIFTQB  Z18, Z8, Z20
+	VPMULTISHIFTQB  Z18, Z9, Z21
+	VPMULTISHIFTQB  Z18, Z10, Z22
+	VPMULTISHIFTQB  Z18, Z11, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   132(R10), Z20, Z12
+	VPDPBUSD.BCST   136(R10), Z21, Z12
+	VPDPBUSD.BCST   140(R10), Z22, Z12
+	VPDPBUSD.BCST   144(R10), Z18, Z12
+	VPMULTISHIFTQB  Z14, Z8, Z18
+	VPMULTISHIFTQB  Z14, Z9, Z20
+	VPMULTISHIFTQB  Z14, Z10, Z21
+	VPMULTISHIFTQB  Z14, Z11, Z14
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   148(R10), Z18, Z15
+	VPDPBUSD.BCST   152(R10), Z20, Z15
+	VPDPBUSD.BCST   156(R10), Z21, Z15
+	VPDPBUSD.BCST   160(R10), Z14, Z15
+	VPCMPUB         $0x02, Z3, Z19, K1
+	VMOVDQU8.Z      Z19, K1, Z14
+	VPSLLD          $0x14, Z14, Z18
+	VPANDD          Z4, Z18, Z18
 	VPADDD          Z5, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z6, Z19, Z19
+	VMOVAPS         Z18, Z19
+	VFMADD213PS     Z7, Z6, Z19
 	VMINPS          Z19, Z18, Z18
-	VPADDD.BCST     212(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    208(R10), Z19
-	VMULPS          Z15, Z19, Z19
-	VFMADD231PS     Z19, Z11, Z1
-	VPADDD.BCST     216(R10), Z12, Z12
+	VPADDD.BCST     168(R10), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    208(R10), Z11
-	VMULPS          Z16, Z11, Z11
-	VFMADD231PS     Z11, Z12, Z1
-	VPADDD.BCST     256(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    252(R10), Z11
-	VMULPS          Z17, Z11, Z11
-	VFMADD231PS     Z11, Z13, Z1
-	VPADDD.BCST     260(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    252(R10), Z11
-	VMULPS          Z18, Z11, Z11
-	VFMADD231PS     Z11, Z14, Z1
-	VMOVDQA32       Z0, Z11
+	VBROADCASTSS    164(R10), Z19
+	VMULPS          Z18, Z19, Z19
+	VFMADD231PS     Z19, Z12, Z1
+	VPSLLD          $0x0c, Z14, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z12, Z12
+	VPADDD.BCST     172(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    164(R10), Z14
+	VMULPS          Z12, Z14, Z14
+	VFMADD231PS     Z14, Z15, Z1
+	VBROADCASTI32X4 50(BX), Z12
+	VINSERTI32X4    $0x01, 50(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 50(DI), Z12, Z12
+	PREFETCHT0      832(R9)
+	VINSERTI32X4    $0x03, 50(R8), Z12, Z12
+	VBROADCASTI32X4 50(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z14, Z14
+	VBROADCASTI32X4 50(BX)(AX*2), Z15
+	PREFETCHT0      896(R9)
+	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z15, Z15
+	VBROADCASTI32X4 50(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z14, Z12, Z19
+	VPUNPCKHDQ      Z14, Z12, Z12
+	VPUNPCKLDQ      Z18, Z15, Z14
+	VPUNPCKHDQ      Z18, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z19, Z18
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z15, Z12, Z19
+	VPUNPCKHQDQ     Z15, Z12, Z12
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z15
+	VPMULTISHIFTQB  Z16, Z8, Z20
+	VPMULTISHIFTQB  Z16, Z9, Z21
+	VPMULTISHIFTQB  Z16, Z10, Z22
+	VPMULTISHIFTQB  Z16, Z11, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   176(R10), Z20, Z12
+	VPDPBUSD.BCST   180(R10), Z21, Z12
+	VPDPBUSD.BCST   184(R10), Z22, Z12
+	VPDPBUSD.BCST   188(R10), Z16, Z12
+	VPMULTISHIFTQB  Z13, Z8, Z16
+	VPMULTISHIFTQB  Z13, Z9, Z20
+	VPMULTISHIFTQB  Z13, Z10, Z21
+	VPMULTISHIFTQB  Z13, Z11, Z13
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z13, Z13
+	VPDPBUSD.BCST   192(R10), Z16, Z15
+	VPDPBUSD.BCST   196(R10), Z20, Z15
+	VPDPBUSD.BCST   200(R10), Z21, Z15
+	VPDPBUSD.BCST   204(R10), Z13, Z15
+	VPCMPUB         $0x02, Z3, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z13
+	VPSLLD          $0x14, Z13, Z16
+	VPANDD          Z4, Z16, Z16
+	VPADDD          Z5, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z7, Z6, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     212(R10), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    208(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z12, Z1
+	VPSLLD          $0x0c, Z13, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     216(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    208(R10), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z15, Z1
+	PREFETCHT0      960(R9)
+	VBROADCASTI32X4 60(BX), Z12
+	VINSERTI32X4    $0x01, 60(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 60(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 60(R8), Z12, Z12
+	VBROADCASTI32X4 60(BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, 60(SI)(AX*1), Z13, Z13
+	PREFETCHT0      1024(R9)
+	VINSERTI32X4    $0x02, 60(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 60(R8)(AX*1), Z13, Z13
+	VBROADCASTI32X4 60(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 60(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 60(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 60(R8)(AX*2), Z15, Z15
+	PREFETCHT0      1088(R9)
+	VBROADCASTI32X4 60(BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, 60(SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 60(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 60(R8)(CX*1), Z16, Z16
+	VPUNPCKLDQ      Z13, Z12, Z17
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z13, Z17, Z16
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPUNPCKLQDQ     Z15, Z12, Z17
+	VPUNPCKHQDQ     Z15, Z12, Z12
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z15
+	VPMULTISHIFTQB  Z18, Z8, Z20
+	VPMULTISHIFTQB  Z18, Z9, Z21
+	VPMULTISHIFTQB  Z18, Z10, Z22
+	VPMULTISHIFTQB  Z18, Z11, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   220(R10), Z20, Z12
+	VPDPBUSD.BCST   224(R10), Z21, Z12
+	VPDPBUSD.BCST   228(R10), Z22, Z12
+	VPDPBUSD.BCST   232(R10), Z18, Z12
+	VPMULTISHIFTQB  Z14, Z8, Z18
+	VPMULTISHIFTQB  Z14, Z9, Z20
+	VPMULTISHIFTQB  Z14, Z10, Z21
+	VPMULTISHIFTQB  Z14, Z11, Z14
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   236(R10), Z18, Z15
+	VPDPBUSD.BCST   240(R10), Z20, Z15
+	VPDPBUSD.BCST   244(R10), Z21, Z15
+	VPDPBUSD.BCST   248(R10), Z14, Z15
+	VPCMPUB         $0x02, Z3, Z19, K1
+	VMOVDQU8.Z      Z19, K1, Z14
+	VPSLLD          $0x14, Z14, Z18
+	VPANDD          Z4, Z18, Z18
+	VPADDD          Z5, Z18, Z18
+	VMOVAPS         Z18, Z19
+	VFMADD213PS     Z7, Z6, Z19
+	VMINPS          Z19, Z18, Z18
+	VPADDD.BCST     256(R10), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    252(R10), Z19
+	VMULPS          Z18, Z19, Z19
+	VFMADD231PS     Z19, Z12, Z1
+	VPSLLD          $0x0c, Z14, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z12, Z12
+	VPADDD.BCST     260(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    252(R10), Z14
+	VMULPS          Z12, Z14, Z14
+	VFMADD231PS     Z14, Z15, Z1
+	VBROADCASTI32X4 64(BX), Z12
+	VINSERTI32X4    $0x01, 64(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 64(DI), Z12, Z12
+	PREFETCHT0      1152(R9)
+	VINSERTI32X4    $0x03, 64(R8), Z12, Z12
+	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 64(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 64(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 64(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 64(R8)(AX*1), Z14, Z14
+	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 64(BX)(AX*2), Z15
+	PREFETCHT0      1216(R9)
+	VINSERTI32X4    $0x01, 64(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 64(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 64(R8)(AX*2), Z15, Z15
+	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 64(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 64(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 64(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 64(R8)(CX*1), Z18, Z18
+	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z18, Z18
+	VPUNPCKLDQ      Z14, Z12, Z19
+	VPUNPCKHDQ      Z14, Z12, Z12
+	VPUNPCKLDQ      Z18, Z15, Z14
+	VPUNPCKHDQ      Z18, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z19, Z18
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z15, Z12, Z19
+	VPUNPCKHQDQ     Z15, Z12, Z12
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z15
+	VPMULTISHIFTQB  Z16, Z8, Z20
+	VPMULTISHIFTQB  Z16, Z9, Z21
+	VPMULTISHIFTQB  Z16, Z10, Z22
+	VPMULTISHIFTQB  Z16, Z11, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z22, Z22
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   264(R10), Z20, Z12
+	VPDPBUSD.BCST   268(R10), Z21, Z12
+	VPDPBUSD.BCST   272(R10), Z22, Z12
+	VPDPBUSD.BCST   276(R10), Z16, Z12
+	VPMULTISHIFTQB  Z13, Z8, Z16
+	VPMULTISHIFTQB  Z13, Z9, Z20
+	VPMULTISHIFTQB  Z13, Z10, Z21
+	VPMULTISHIFTQB  Z13, Z11, Z13
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPERMB          Z2, Z13, Z13
+	VPDPBUSD.BCST   280(R10), Z16, Z15
+	VPDPBUSD.BCST   284(R10), Z20, Z15
+	VPDPBUSD.BCST   288(R10), Z21, Z15
+	VPDPBUSD.BCST   292(R10), Z13, Z15
+	VPCMPUB         $0x02, Z3, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z13
+	VPSLLD          $0x14, Z13, Z16
+	VPANDD          Z4, Z16, Z16
+	VPADDD          Z5, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z7, Z6, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     300(R10), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    296(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z12, Z1
+	VPSLLD          $0x0c, Z13, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     304(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    296(R10), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z15, Z1
 	VMOVDQA32       Z0, Z12
 	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	PREFETCHT0      960(R9)
-	VBROADCASTI32X4 60(BX), Z15
-	VINSERTI32X4    $0x01, 60(SI), Z15, Z15
-	VINSERTI32X4    $0x02, 60(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 60(R8), Z15, Z15
-	VBROADCASTI32X4 60(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 60(SI)(AX*1), Z16, Z16
-	PREFETCHT0      1024(R9)
-	VINSERTI32X4    $0x02, 60(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 60(R8)(AX*1), Z16, Z16
-	VBROADCASTI32X4 60(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 60(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 60(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 60(R8)(AX*2), Z17, Z17
-	PREFETCHT0      1088(R9)
-	VBROADCASTI32X4 60(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 60(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 60(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 60(R8)(CX*1), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPMULTISHIFTQB  Z18, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   264(R10), Z15, Z11
 	VPMULTISHIFTQB  Z18, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   268(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z9, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   272(R10), Z15, Z11
-	VPMULTISHIFTQB  Z18, Z10, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   276(R10), Z15, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   280(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   284(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z9, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   288(R10), Z15, Z12
-	VPMULTISHIFTQB  Z16, Z10, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   292(R10), Z15, Z12
-	VPSLLD          $0x14, Z19, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPSLLD          $0x0c, Z19, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VBROADCASTI32X4 64(BX), Z17
-	VINSERTI32X4    $0x01, 64(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 64(DI), Z17, Z17
-	PREFETCHT0      1152(R9)
-	VINSERTI32X4    $0x03, 64(R8), Z17, Z17
-	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z17, Z17
-	VBROADCASTI32X4 64(BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, 64(SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 64(DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 64(R8)(AX*1), Z18, Z18
-	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 64(BX)(AX*2), Z19
-	PREFETCHT0      1216(R9)
-	VINSERTI32X4    $0x01, 64(SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, 64(DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, 64(R8)(AX*2), Z19, Z19
-	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 64(BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, 64(SI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 64(DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 64(R8)(CX*1), Z20, Z20
-	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLDQ      Z20, Z19, Z18
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLQDQ     Z18, Z21, Z20
-	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VPMULTISHIFTQB  Z20, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   308(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   312(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z9, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   316(R10), Z17, Z13
-	VPMULTISHIFTQB  Z20, Z10, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   320(R10), Z17, Z13
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   324(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   328(R10), Z17, Z14
-	VPMULTISHIFTQB  Z18, Z9, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   332(R10), Z17, Z14
+	VPMULTISHIFTQB  Z18, Z9, Z16
 	VPMULTISHIFTQB  Z18, Z10, Z17
+	VPMULTISHIFTQB  Z18, Z11, Z18
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z16, Z16
 	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   336(R10), Z17, Z14
-	VPSLLD          $0x14, Z21, Z17
-	VPANDD          Z3, Z17, Z17
-	VPSUBD          Z17, Z4, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z5, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z6, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSLLD          $0x0c, Z21, Z18
-	VPANDD          Z3, Z18, Z18
-	VPSUBD          Z18, Z4, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z5, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z6, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VPADDD.BCST     300(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    296(R10), Z19
-	VMULPS          Z15, Z19, Z19
-	VFMADD231PS     Z19, Z11, Z1
-	VPADDD.BCST     304(R10), Z12, Z12
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   308(R10), Z15, Z12
+	VPDPBUSD.BCST   312(R10), Z16, Z12
+	VPDPBUSD.BCST   316(R10), Z17, Z12
+	VPDPBUSD.BCST   320(R10), Z18, Z12
+	VPMULTISHIFTQB  Z14, Z8, Z15
+	VPMULTISHIFTQB  Z14, Z9, Z16
+	VPMULTISHIFTQB  Z14, Z10, Z17
+	VPMULTISHIFTQB  Z14, Z11, Z14
+	VPERMB          Z2, Z15, Z15
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z17, Z17
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   324(R10), Z15, Z13
+	VPDPBUSD.BCST   328(R10), Z16, Z13
+	VPDPBUSD.BCST   332(R10), Z17, Z13
+	VPDPBUSD.BCST   336(R10), Z14, Z13
+	VPCMPUB         $0x02, Z3, Z19, K1
+	VMOVDQU8.Z      Z19, K1, Z14
+	VPSLLD          $0x14, Z14, Z15
+	VPANDD          Z4, Z15, Z15
+	VPADDD          Z5, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z7, Z6, Z16
+	VMINPS          Z16, Z15, Z15
+	VPADDD.BCST     344(R10), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    296(R10), Z11
-	VMULPS          Z16, Z11, Z11
-	VFMADD231PS     Z11, Z12, Z1
-	VPADDD.BCST     344(R10), Z13, Z13
+	VBROADCASTSS    340(R10), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z12, Z1
+	VPSLLD          $0x0c, Z14, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z12, Z12
+	VPADDD.BCST     348(R10), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    340(R10), Z11
-	VMULPS          Z17, Z11, Z11
-	VFMADD231PS     Z11, Z13, Z1
-	VPADDD.BCST     348(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    340(R10), Z11
-	VMULPS          Z18, Z11, Z11
-	VFMADD231PS     Z11, Z14, Z1
+	VBROADCASTSS    340(R10), Z14
+	VMULPS          Z12, Z14, Z14
+	VFMADD231PS     Z14, Z13, Z1
 	ADDQ            $0x00000160, R10
 	ADDQ            $0x00000500, R9
 	ADDQ            $0x00000050, BX
@@ -55205,15 +55074,16 @@ TEXT ·avx512DotQuadsQ2_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	KMOVW        DX, K1
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K1
-	VPBROADCASTD word0ff00000<>+0(SB), Z4
-	VPBROADCASTD word07e00000<>+0(SB), Z5
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z4
+	VPBROADCASTD word07f00000<>+0(SB), Z5
 	VPBROADCASTD word3b800000<>+0(SB), Z6
-	VPBROADCASTD wordbc000000<>+0(SB), Z7
+	VPBROADCASTD word40000000<>+0(SB), Z7
+	VPBROADCASTD wordbc000000<>+0(SB), Z8
 	VMOVDQU32    levels10<>+0(SB), Z3
-	VMOVDQU32    multishift2624222006040200<>+0(SB), Z8
-	VMOVDQU32    multishift2e2c2a280e0c0a08<>+0(SB), Z9
-	VMOVDQU32    multishift3634323016141210<>+0(SB), Z10
-	VMOVDQU32    multishift3e3c3a381e1c1a18<>+0(SB), Z11
+	VMOVDQU32    multishift2624222006040200<>+0(SB), Z9
+	VMOVDQU32    multishift2e2c2a280e0c0a08<>+0(SB), Z10
+	VMOVDQU32    multishift3634323016141210<>+0(SB), Z11
+	VMOVDQU32    multishift3e3c3a381e1c1a18<>+0(SB), Z12
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -55235,814 +55105,782 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	VMOVDQA32       Z0, Z18
-	VMOVDQA32       Z0, Z19
 	PREFETCHT0      (R9)
-	VBROADCASTI32X4 (BX), Z20
-	VINSERTI32X4    $0x01, (SI), Z20, Z20
-	VINSERTI32X4    $0x02, (DI), Z20, Z20
-	VINSERTI32X4    $0x03, (R8), Z20, Z20
-	VBROADCASTI32X4 (BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, (SI)(AX*1), Z21, Z21
+	VBROADCASTI32X4 (BX), Z13
+	VINSERTI32X4    $0x01, (SI), Z13, Z13
+	VINSERTI32X4    $0x02, (DI), Z13, Z13
+	VINSERTI32X4    $0x03, (R8), Z13, Z13
+	VBROADCASTI32X4 (BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, (SI)(AX*1), Z14, Z14
 	PREFETCHT0      64(R9)
-	VINSERTI32X4    $0x02, (DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, (R8)(AX*1), Z21, Z21
-	VBROADCASTI32X4 (BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, (SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, (DI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x03, (R8)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, (DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, (R8)(AX*1), Z14, Z14
+	VBROADCASTI32X4 (BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, (SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, (DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, (R8)(AX*2), Z15, Z15
 	PREFETCHT0      128(R9)
-	VBROADCASTI32X4 (BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, (SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, (DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, (R8)(CX*1), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   (R10), Z20, Z12
-	VPDPBUSD.BCST   (R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   4(R10), Z20, Z12
-	VPDPBUSD.BCST   4(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z10, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   8(R10), Z20, Z12
-	VPDPBUSD.BCST   8(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z11, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   12(R10), Z20, Z12
-	VPDPBUSD.BCST   12(R11), Z20, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   16(R10), Z20, Z13
-	VPDPBUSD.BCST   16(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   20(R10), Z20, Z13
-	VPDPBUSD.BCST   20(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z10, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   24(R10), Z20, Z13
-	VPDPBUSD.BCST   24(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z11, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   28(R10), Z20, Z13
-	VPDPBUSD.BCST   28(R11), Z20, Z17
-	VPSLLD          $0x14, Z24, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPSLLD          $0x0c, Z24, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VBROADCASTI32X4 10(BX), Z22
-	VINSERTI32X4    $0x01, 10(SI), Z22, Z22
-	VINSERTI32X4    $0x02, 10(DI), Z22, Z22
+	VBROADCASTI32X4 (BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, (SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, (DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, (R8)(CX*1), Z16, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z16, Z15, Z14
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z17, Z16
+	VPUNPCKHQDQ     Z14, Z17, Z14
+	VPUNPCKLQDQ     Z15, Z13, Z17
+	VPUNPCKHQDQ     Z15, Z13, Z13
+	VBROADCASTI32X4 10(BX), Z13
+	VINSERTI32X4    $0x01, 10(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 10(DI), Z13, Z13
 	PREFETCHT0      192(R9)
-	VINSERTI32X4    $0x03, 10(R8), Z22, Z22
-	VBROADCASTI32X4 10(BX)(AX*1), Z23
-	VINSERTI32X4    $0x01, 10(SI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 10(DI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 10(R8)(AX*1), Z23, Z23
-	VBROADCASTI32X4 10(BX)(AX*2), Z24
+	VINSERTI32X4    $0x03, 10(R8), Z13, Z13
+	VBROADCASTI32X4 10(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 10(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 10(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 10(R8)(AX*1), Z15, Z15
+	VBROADCASTI32X4 10(BX)(AX*2), Z18
 	PREFETCHT0      256(R9)
-	VINSERTI32X4    $0x01, 10(SI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x02, 10(DI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x03, 10(R8)(AX*2), Z24, Z24
-	VBROADCASTI32X4 10(BX)(CX*1), Z25
-	VINSERTI32X4    $0x01, 10(SI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x02, 10(DI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x03, 10(R8)(CX*1), Z25, Z25
-	VPUNPCKLDQ      Z23, Z22, Z26
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLDQ      Z25, Z24, Z23
-	VPUNPCKHDQ      Z25, Z24, Z24
-	VPUNPCKLQDQ     Z23, Z26, Z25
-	VPUNPCKHQDQ     Z23, Z26, Z23
-	VPUNPCKLQDQ     Z24, Z22, Z26
-	VPUNPCKHQDQ     Z24, Z22, Z22
-	VPMULTISHIFTQB  Z25, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   44(R10), Z22, Z14
-	VPDPBUSD.BCST   44(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   48(R10), Z22, Z14
-	VPDPBUSD.BCST   48(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z10, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   52(R10), Z22, Z14
-	VPDPBUSD.BCST   52(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z11, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   56(R10), Z22, Z14
-	VPDPBUSD.BCST   56(R11), Z22, Z18
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   60(R10), Z22, Z15
-	VPDPBUSD.BCST   60(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   64(R10), Z22, Z15
-	VPDPBUSD.BCST   64(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z10, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   68(R10), Z22, Z15
-	VPDPBUSD.BCST   68(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z11, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   72(R10), Z22, Z15
-	VPDPBUSD.BCST   72(R11), Z22, Z19
-	VPSLLD          $0x14, Z26, Z22
-	VPANDD          Z4, Z22, Z22
-	VPSUBD          Z22, Z5, Z23
-	VPSRAD          $0x1f, Z23, Z23
-	VPANDND         Z22, Z23, Z22
-	VPADDD          Z6, Z22, Z22
-	VADDPS          Z22, Z22, Z23
-	VADDPS          Z7, Z23, Z23
-	VMINPS          Z23, Z22, Z22
-	VPSLLD          $0x0c, Z26, Z23
-	VPANDD          Z4, Z23, Z23
-	VPSUBD          Z23, Z5, Z24
-	VPSRAD          $0x1f, Z24, Z24
-	VPANDND         Z23, Z24, Z23
-	VPADDD          Z6, Z23, Z23
-	VADDPS          Z23, Z23, Z24
-	VADDPS          Z7, Z24, Z24
-	VMINPS          Z24, Z23, Z23
-	VPADDD.BCST     36(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    32(R10), Z24
-	VMULPS          Z20, Z24, Z24
-	VFMADD231PS     Z24, Z12, Z1
-	VPADDD.BCST     36(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    32(R11), Z12
-	VMULPS          Z20, Z12, Z12
-	VFMADD231PS     Z12, Z16, Z2
-	VPADDD.BCST     40(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    32(R10), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
-	VPADDD.BCST     40(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    32(R11), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z17, Z2
-	VPADDD.BCST     80(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    76(R10), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z14, Z1
-	VPADDD.BCST     80(R11), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    76(R11), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z18, Z2
-	VPADDD.BCST     84(R10), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    76(R10), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z15, Z1
-	VPADDD.BCST     84(R11), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
-	VBROADCASTSS    76(R11), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z19, Z2
-	VMOVDQA32       Z0, Z12
+	VINSERTI32X4    $0x01, 10(SI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 10(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 10(R8)(AX*2), Z18, Z18
+	VBROADCASTI32X4 10(BX)(CX*1), Z19
+	VINSERTI32X4    $0x01, 10(SI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 10(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 10(R8)(CX*1), Z19, Z19
+	VPUNPCKLDQ      Z15, Z13, Z20
+	VPUNPCKHDQ      Z15, Z13, Z13
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z18
+	VPUNPCKLQDQ     Z15, Z20, Z19
+	VPUNPCKHQDQ     Z15, Z20, Z15
+	VPUNPCKLQDQ     Z18, Z13, Z20
+	VPUNPCKHQDQ     Z18, Z13, Z13
 	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
 	VMOVDQA32       Z0, Z18
-	VMOVDQA32       Z0, Z19
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z16, Z9, Z23
+	VPMULTISHIFTQB  Z16, Z10, Z24
+	VPMULTISHIFTQB  Z16, Z11, Z25
+	VPMULTISHIFTQB  Z16, Z12, Z16
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z25, Z25
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   (R10), Z23, Z13
+	VPDPBUSD.BCST   (R11), Z23, Z21
+	VPDPBUSD.BCST   4(R10), Z24, Z13
+	VPDPBUSD.BCST   4(R11), Z24, Z21
+	VPDPBUSD.BCST   8(R10), Z25, Z13
+	VPDPBUSD.BCST   8(R11), Z25, Z21
+	VPDPBUSD.BCST   12(R10), Z16, Z13
+	VPDPBUSD.BCST   12(R11), Z16, Z21
+	VPMULTISHIFTQB  Z14, Z9, Z16
+	VPMULTISHIFTQB  Z14, Z10, Z23
+	VPMULTISHIFTQB  Z14, Z11, Z24
+	VPMULTISHIFTQB  Z14, Z12, Z14
+	VPERMB          Z3, Z16, Z16
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   16(R10), Z16, Z18
+	VPDPBUSD.BCST   16(R11), Z16, Z22
+	VPDPBUSD.BCST   20(R10), Z23, Z18
+	VPDPBUSD.BCST   20(R11), Z23, Z22
+	VPDPBUSD.BCST   24(R10), Z24, Z18
+	VPDPBUSD.BCST   24(R11), Z24, Z22
+	VPDPBUSD.BCST   28(R10), Z14, Z18
+	VPDPBUSD.BCST   28(R11), Z14, Z22
+	VPCMPUB         $0x02, Z4, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z14
+	VPSLLD          $0x14, Z14, Z16
+	VPANDD          Z5, Z16, Z16
+	VPADDD          Z6, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z8, Z7, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     36(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    32(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z13, Z1
+	VPADDD.BCST     36(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    32(R11), Z13
+	VMULPS          Z16, Z13, Z13
+	VFMADD231PS     Z13, Z21, Z2
+	VPSLLD          $0x0c, Z14, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     40(R10), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    32(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z18, Z1
+	VPADDD.BCST     40(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    32(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z2
 	PREFETCHT0      320(R9)
-	VBROADCASTI32X4 20(BX), Z20
-	VINSERTI32X4    $0x01, 20(SI), Z20, Z20
-	VINSERTI32X4    $0x02, 20(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 20(R8), Z20, Z20
-	VBROADCASTI32X4 20(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 20(SI)(AX*1), Z21, Z21
+	VBROADCASTI32X4 20(BX), Z13
+	VINSERTI32X4    $0x01, 20(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 20(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 20(R8), Z13, Z13
+	VBROADCASTI32X4 20(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 20(SI)(AX*1), Z14, Z14
 	PREFETCHT0      384(R9)
-	VINSERTI32X4    $0x02, 20(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 20(R8)(AX*1), Z21, Z21
-	VBROADCASTI32X4 20(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 20(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 20(DI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x03, 20(R8)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, 20(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 20(R8)(AX*1), Z14, Z14
+	VBROADCASTI32X4 20(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 20(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 20(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 20(R8)(AX*2), Z16, Z16
 	PREFETCHT0      448(R9)
-	VBROADCASTI32X4 20(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 20(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 20(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 20(R8)(CX*1), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   88(R10), Z20, Z12
-	VPDPBUSD.BCST   88(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   92(R10), Z20, Z12
-	VPDPBUSD.BCST   92(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z10, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   96(R10), Z20, Z12
-	VPDPBUSD.BCST   96(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z11, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   100(R10), Z20, Z12
-	VPDPBUSD.BCST   100(R11), Z20, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   104(R10), Z20, Z13
-	VPDPBUSD.BCST   104(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   108(R10), Z20, Z13
-	VPDPBUSD.BCST   108(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z10, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   112(R10), Z20, Z13
-	VPDPBUSD.BCST   112(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z11, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   116(R10), Z20, Z13
-	VPDPBUSD.BCST   116(R11), Z20, Z17
-	VPSLLD          $0x14, Z24, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPSLLD          $0x0c, Z24, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VBROADCASTI32X4 30(BX), Z22
-	VINSERTI32X4    $0x01, 30(SI), Z22, Z22
-	VINSERTI32X4    $0x02, 30(DI), Z22, Z22
+	VBROADCASTI32X4 20(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 20(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 20(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 20(R8)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z14, Z13, Z18
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z17, Z16, Z14
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z14, Z18, Z17
+	VPUNPCKHQDQ     Z14, Z18, Z14
+	VPUNPCKLQDQ     Z16, Z13, Z18
+	VPUNPCKHQDQ     Z16, Z13, Z13
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z19, Z9, Z23
+	VPMULTISHIFTQB  Z19, Z10, Z24
+	VPMULTISHIFTQB  Z19, Z11, Z25
+	VPMULTISHIFTQB  Z19, Z12, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z25, Z25
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   44(R10), Z23, Z13
+	VPDPBUSD.BCST   44(R11), Z23, Z21
+	VPDPBUSD.BCST   48(R10), Z24, Z13
+	VPDPBUSD.BCST   48(R11), Z24, Z21
+	VPDPBUSD.BCST   52(R10), Z25, Z13
+	VPDPBUSD.BCST   52(R11), Z25, Z21
+	VPDPBUSD.BCST   56(R10), Z19, Z13
+	VPDPBUSD.BCST   56(R11), Z19, Z21
+	VPMULTISHIFTQB  Z15, Z9, Z19
+	VPMULTISHIFTQB  Z15, Z10, Z23
+	VPMULTISHIFTQB  Z15, Z11, Z24
+	VPMULTISHIFTQB  Z15, Z12, Z15
+	VPERMB          Z3, Z19, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   60(R10), Z19, Z16
+	VPDPBUSD.BCST   60(R11), Z19, Z22
+	VPDPBUSD.BCST   64(R10), Z23, Z16
+	VPDPBUSD.BCST   64(R11), Z23, Z22
+	VPDPBUSD.BCST   68(R10), Z24, Z16
+	VPDPBUSD.BCST   68(R11), Z24, Z22
+	VPDPBUSD.BCST   72(R10), Z15, Z16
+	VPDPBUSD.BCST   72(R11), Z15, Z22
+	VPCMPUB         $0x02, Z4, Z20, K1
+	VMOVDQU8.Z      Z20, K1, Z15
+	VPSLLD          $0x14, Z15, Z19
+	VPANDD          Z5, Z19, Z19
+	VPADDD          Z6, Z19, Z19
+	VMOVAPS         Z19, Z20
+	VFMADD213PS     Z8, Z7, Z20
+	VMINPS          Z20, Z19, Z19
+	VPADDD.BCST     80(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    76(R10), Z20
+	VMULPS          Z19, Z20, Z20
+	VFMADD231PS     Z20, Z13, Z1
+	VPADDD.BCST     80(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    76(R11), Z13
+	VMULPS          Z19, Z13, Z13
+	VFMADD231PS     Z13, Z21, Z2
+	VPSLLD          $0x0c, Z15, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z13, Z13
+	VPADDD.BCST     84(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    76(R10), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z16, Z1
+	VPADDD.BCST     84(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    76(R11), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z22, Z2
+	VBROADCASTI32X4 30(BX), Z13
+	VINSERTI32X4    $0x01, 30(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 30(DI), Z13, Z13
 	PREFETCHT0      512(R9)
-	VINSERTI32X4    $0x03, 30(R8), Z22, Z22
-	VBROADCASTI32X4 30(BX)(AX*1), Z23
-	VINSERTI32X4    $0x01, 30(SI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 30(DI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 30(R8)(AX*1), Z23, Z23
-	VBROADCASTI32X4 30(BX)(AX*2), Z24
+	VINSERTI32X4    $0x03, 30(R8), Z13, Z13
+	VBROADCASTI32X4 30(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 30(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 30(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 30(R8)(AX*1), Z15, Z15
+	VBROADCASTI32X4 30(BX)(AX*2), Z16
 	PREFETCHT0      576(R9)
-	VINSERTI32X4    $0x01, 30(SI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x02, 30(DI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x03, 30(R8)(AX*2), Z24, Z24
-	VBROADCASTI32X4 30(BX)(CX*1), Z25
-	VINSERTI32X4    $0x01, 30(SI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x02, 30(DI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x03, 30(R8)(CX*1), Z25, Z25
-	VPUNPCKLDQ      Z23, Z22, Z26
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLDQ      Z25, Z24, Z23
-	VPUNPCKHDQ      Z25, Z24, Z24
-	VPUNPCKLQDQ     Z23, Z26, Z25
-	VPUNPCKHQDQ     Z23, Z26, Z23
-	VPUNPCKLQDQ     Z24, Z22, Z26
-	VPUNPCKHQDQ     Z24, Z22, Z22
-	VPMULTISHIFTQB  Z25, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   132(R10), Z22, Z14
-	VPDPBUSD.BCST   132(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   136(R10), Z22, Z14
-	VPDPBUSD.BCST   136(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z10, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   140(R10), Z22, Z14
-	VPDPBUSD.BCST   140(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z11, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   144(R10), Z22, Z14
-	VPDPBUSD.BCST   144(R11), Z22, Z18
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   148(R10), Z22, Z15
-	VPDPBUSD.BCST   148(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   152(R10), Z22, Z15
-	VPDPBUSD.BCST   152(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z10, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   156(R10), Z22, Z15
-	VPDPBUSD.BCST   156(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z11, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   160(R10), Z22, Z15
-	VPDPBUSD.BCST   160(R11), Z22, Z19
-	VPSLLD          $0x14, Z26, Z22
-	VPANDD          Z4, Z22, Z22
-	VPSUBD          Z22, Z5, Z23
-	VPSRAD          $0x1f, Z23, Z23
-	VPANDND         Z22, Z23, Z22
-	VPADDD          Z6, Z22, Z22
-	VADDPS          Z22, Z22, Z23
-	VADDPS          Z7, Z23, Z23
-	VMINPS          Z23, Z22, Z22
-	VPSLLD          $0x0c, Z26, Z23
-	VPANDD          Z4, Z23, Z23
-	VPSUBD          Z23, Z5, Z24
-	VPSRAD          $0x1f, Z24, Z24
-	VPANDND         Z23, Z24, Z23
-	VPADDD          Z6, Z23, Z23
-	VADDPS          Z23, Z23, Z24
-	VADDPS          Z7, Z24, Z24
-	VMINPS          Z24, Z23, Z23
-	VPADDD.BCST     124(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    120(R10), Z24
-	VMULPS          Z20, Z24, Z24
-	VFMADD231PS     Z24, Z12, Z1
-	VPADDD.BCST     124(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    120(R11), Z12
-	VMULPS          Z20, Z12, Z12
-	VFMADD231PS     Z12, Z16, Z2
-	VPADDD.BCST     128(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    120(R10), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
-	VPADDD.BCST     128(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    120(R11), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z17, Z2
-	VPADDD.BCST     168(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    164(R10), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z14, Z1
-	VPADDD.BCST     168(R11), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    164(R11), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z18, Z2
-	VPADDD.BCST     172(R10), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    164(R10), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z15, Z1
-	VPADDD.BCST     172(R11), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
-	VBROADCASTSS    164(R11), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z19, Z2
-	VMOVDQA32       Z0, Z12
+	VINSERTI32X4    $0x01, 30(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 30(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 30(R8)(AX*2), Z16, Z16
+	VBROADCASTI32X4 30(BX)(CX*1), Z19
+	VINSERTI32X4    $0x01, 30(SI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 30(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 30(R8)(CX*1), Z19, Z19
+	VPUNPCKLDQ      Z15, Z13, Z20
+	VPUNPCKHDQ      Z15, Z13, Z13
+	VPUNPCKLDQ      Z19, Z16, Z15
+	VPUNPCKHDQ      Z19, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z20, Z19
+	VPUNPCKHQDQ     Z15, Z20, Z15
+	VPUNPCKLQDQ     Z16, Z13, Z20
+	VPUNPCKHQDQ     Z16, Z13, Z13
 	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
 	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	VMOVDQA32       Z0, Z18
-	VMOVDQA32       Z0, Z19
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z17, Z9, Z23
+	VPMULTISHIFTQB  Z17, Z10, Z24
+	VPMULTISHIFTQB  Z17, Z11, Z25
+	VPMULTISHIFTQB  Z17, Z12, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z25, Z25
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   88(R10), Z23, Z13
+	VPDPBUSD.BCST   88(R11), Z23, Z21
+	VPDPBUSD.BCST   92(R10), Z24, Z13
+	VPDPBUSD.BCST   92(R11), Z24, Z21
+	VPDPBUSD.BCST   96(R10), Z25, Z13
+	VPDPBUSD.BCST   96(R11), Z25, Z21
+	VPDPBUSD.BCST   100(R10), Z17, Z13
+	VPDPBUSD.BCST   100(R11), Z17, Z21
+	VPMULTISHIFTQB  Z14, Z9, Z17
+	VPMULTISHIFTQB  Z14, Z10, Z23
+	VPMULTISHIFTQB  Z14, Z11, Z24
+	VPMULTISHIFTQB  Z14, Z12, Z14
+	VPERMB          Z3, Z17, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   104(R10), Z17, Z16
+	VPDPBUSD.BCST   104(R11), Z17, Z22
+	VPDPBUSD.BCST   108(R10), Z23, Z16
+	VPDPBUSD.BCST   108(R11), Z23, Z22
+	VPDPBUSD.BCST   112(R10), Z24, Z16
+	VPDPBUSD.BCST   112(R11), Z24, Z22
+	VPDPBUSD.BCST   116(R10), Z14, Z16
+	VPDPBUSD.BCST   116(R11), Z14, Z22
+	VPCMPUB         $0x02, Z4, Z18, K1
+	VMOVDQU8.Z      Z18, K1, Z14
+	VPSLLD          $0x14, Z14, Z17
+	VPANDD          Z5, Z17, Z17
+	VPADDD          Z6, Z17, Z17
+	VMOVAPS         Z17, Z18
+	VFMADD213PS     Z8, Z7, Z18
+	VMINPS          Z18, Z17, Z17
+	VPADDD.BCST     124(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    120(R10), Z18
+	VMULPS          Z17, Z18, Z18
+	VFMADD231PS     Z18, Z13, Z1
+	VPADDD.BCST     124(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    120(R11), Z13
+	VMULPS          Z17, Z13, Z13
+	VFMADD231PS     Z13, Z21, Z2
+	VPSLLD          $0x0c, Z14, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     128(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    120(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z16, Z1
+	VPADDD.BCST     128(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    120(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z2
 	PREFETCHT0      640(R9)
-	VBROADCASTI32X4 40(BX), Z20
-	VINSERTI32X4    $0x01, 40(SI), Z20, Z20
-	VINSERTI32X4    $0x02, 40(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 40(R8), Z20, Z20
-	VBROADCASTI32X4 40(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 40(SI)(AX*1), Z21, Z21
+	VBROADCASTI32X4 40(BX), Z13
+	VINSERTI32X4    $0x01, 40(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 40(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 40(R8), Z13, Z13
+	VBROADCASTI32X4 40(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 40(SI)(AX*1), Z14, Z14
 	PREFETCHT0      704(R9)
-	VINSERTI32X4    $0x02, 40(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 40(R8)(AX*1), Z21, Z21
-	VBROADCASTI32X4 40(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 40(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 40(DI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x03, 40(R8)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, 40(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 40(R8)(AX*1), Z14, Z14
+	VBROADCASTI32X4 40(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 40(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 40(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 40(R8)(AX*2), Z16, Z16
 	PREFETCHT0      768(R9)
-	VBROADCASTI32X4 40(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 40(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 40(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 40(R8)(CX*1), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   176(R10), Z20, Z12
-	VPDPBUSD.BCST   176(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   180(R10), Z20, Z12
-	VPDPBUSD.BCST   180(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z10, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   184(R10), Z20, Z12
-	VPDPBUSD.BCST   184(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z11, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   188(R10), Z20, Z12
-	VPDPBUSD.BCST   188(R11), Z20, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   192(R10), Z20, Z13
-	VPDPBUSD.BCST   192(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   196(R10), Z20, Z13
-	VPDPBUSD.BCST   196(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z10, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   200(R10), Z20, Z13
-	VPDPBUSD.BCST   200(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z11, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   204(R10), Z20, Z13
-	VPDPBUSD.BCST   204(R11), Z20, Z17
-	VPSLLD          $0x14, Z24, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPSLLD          $0x0c, Z24, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VBROADCASTI32X4 50(BX), Z22
-	VINSERTI32X4    $0x01, 50(SI), Z22, Z22
-	VINSERTI32X4    $0x02, 50(DI), Z22, Z22
-	PREFETCHT0      832(R9)
-	VINSERTI32X4    $0x03, 50(R8), Z22, Z22
-	VBROADCASTI32X4 50(BX)(AX*1), Z23
-	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z23, Z23
-	VBROADCASTI32X4 50(BX)(AX*2), Z24
-	PREFETCHT0      896(R9)
-	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z24, Z24
-	VBROADCASTI32X4 50(BX)(CX*1), Z25
-	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z25, Z25
-	VPUNPCKLDQ      Z23, Z22, Z26
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLDQ      Z25, Z24, Z23
-	VPUNPCKHDQ      Z25, Z24, Z24
-	VPUNPCKLQDQ     Z23, Z26, Z25
-	VPUNPCKHQDQ     Z23, Z26, Z23
-	VPUNPCKLQDQ     Z24, Z22, Z26
-	VPUNPCKHQDQ     Z24, Z22, Z22
-	VPMULTISHIFTQB  Z25, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   220(R10), Z22, Z14
-	VPDPBUSD.BCST   220(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   224(R10), Z22, Z14
-	VPDPBUSD.BCST   224(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z10, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   228(R10), Z22, Z14
-	VPDPBUSD.BCST   228(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z11, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   232(R10), Z22, Z14
-	VPDPBUSD.BCST   232(R11), Z22, Z18
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   236(R10), Z22, Z15
-	VPDPBUSD.BCST   236(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   240(R10), Z22, Z15
-	VPDPBUSD.BCST   240(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z10, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   244(R10), Z22, Z15
-	VPDPBUSD.BCST   244(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z11, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   248(R10), Z22, Z15
-	VPDPBUSD.BCST   248(R11), Z22, Z19
-	VPSLLD          $0x14, Z26, Z22
-	VPANDD          Z4, Z22, Z22
-	VPSUBD          Z22, Z5, Z23
-	VPSRAD          $0x1f, Z23, Z23
-	VPANDND         Z22, Z23, Z22
-	VPADDD          Z6, Z22, Z22
-	VADDPS          Z22, Z22, Z23
-	VADDPS          Z7, Z23, Z23
-	VMINPS          Z23, Z22, Z22
-	VPSLLD          $0x0c, Z26, Z23
-	VPANDD          Z4, Z23, Z23
-	VPSUBD          Z23, Z5, Z24
-	VPSRAD          $0x1f, Z24, Z24
-	VPANDND         Z23, Z24, Z23
-	VPADDD          Z6, Z23, Z23
-	VADDPS          Z23, Z23, Z24
-	VADDPS          Z7, Z24, Z24
-	VMINPS          Z24, Z23, Z23
-	VPADDD.BCST     212(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    208(R10), Z24
-	VMULPS          Z20, Z24, Z24
-	VFMADD231PS     Z24, Z12, Z1
-	VPADDD.BCST     212(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    208(R11), Z12
-	VMULPS          Z20, Z12, Z12
-	VFMADD231PS     Z12, Z16, Z2
-	VPADDD.BCST     216(R10), Z13, Z13
+	VBROADCASTI32X4 40(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 40(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 40(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 40(R8)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z14, Z13, Z18
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z17, Z16, Z14
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z14, Z18, Z17
+	VPUNPCKHQDQ     Z14, Z18, Z14
+	VPUNPCKLQDQ     Z16, Z13, Z18
+	VPUNPCKHQDQ     Z16, Z13, Z13
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z19, Z9, Z23
+	VPMULTISHIFTQB  Z19, Z10, Z24
+	VPMULTISHIFTQB  Z19, Z11, Z25
+	VPMULTISHIFTQB  Z19, Z12, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z25, Z25
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   132(R10), Z23, Z13
+	VPDPBUSD.BCST   132(R11), Z23, Z21
+	VPDPBUSD.BCST   136(R10), Z24, Z13
+	VPDPBUSD.BCST   136(R11), Z24, Z21
+	VPDPBUSD.BCST   140(R10), Z25, Z13
+	VPDPBUSD.BCST   140(R11), Z25, Z21
+	VPDPBUSD.BCST   144(R10), Z19, Z13
+	VPDPBUSD.BCST   144(R11), Z19, Z21
+	VPMULTISHIFTQB  Z15, Z9, Z19
+	VPMULTISHIFTQB  Z15, Z10, Z23
+	VPMULTISHIFTQB  Z15, Z11, Z24
+	VPMULTISHIFTQB  Z15, Z12, Z15
+	VPERMB          Z3, Z19, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   148(R10), Z19, Z16
+	VPDPBUSD.BCST   148(R11), Z19, Z22
+	VPDPBUSD.BCST   152(R10), Z23, Z16
+	VPDPBUSD.BCST   152(R11), Z23, Z22
+	VPDPBUSD.BCST   156(R10), Z24, Z16
+	VPDPBUSD.BCST   156(R11), Z24, Z22
+	VPDPBUSD.BCST   160(R10), Z15, Z16
+	VPDPBUSD.BCST   160(R11), Z15, Z22
+	VPCMPUB         $0x02, Z4, Z20, K1
+	VMOVDQU8.Z      Z20, K1, Z15
+	VPSLLD          $0x14, Z15, Z19
+	VPANDD          Z5, Z19, Z19
+	VPADDD          Z6, Z19, Z19
+	VMOVAPS         Z19, Z20
+	VFMADD213PS     Z8, Z7, Z20
+	VMINPS          Z20, Z19, Z19
+	VPADDD.BCST     168(R10), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    208(R10), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
-	VPADDD.BCST     216(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    208(R11), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z17, Z2
-	VPADDD.BCST     256(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    252(R10), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z14, Z1
-	VPADDD.BCST     256(R11), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    252(R11), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z18, Z2
-	VPADDD.BCST     260(R10), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    252(R10), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z15, Z1
-	VPADDD.BCST     260(R11), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
-	VBROADCASTSS    252(R11), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z19, Z2
-	VMOVDQA32       Z0, Z12
+	VBROADCASTSS    164(R10), Z20
+	VMULPS          Z19, Z20, Z20
+	VFMADD231PS     Z20, Z13, Z1
+	VPADDD.BCST     168(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    164(R11), Z13
+	VMULPS          Z19, Z13, Z13
+	VFMADD231PS     Z13, Z21, Z2
+	VPSLLD          $0x0c, Z15, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z13, Z13
+	VPADDD.BCST     172(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    164(R10), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z16, Z1
+	VPADDD.BCST     172(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    164(R11), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z22, Z2
+	VBROADCASTI32X4 50(BX), Z13
+	VINSERTI32X4    $0x01, 50(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 50(DI), Z13, Z13
+	PREFETCHT0      832(R9)
+	VINSERTI32X4    $0x03, 50(R8), Z13, Z13
+	VBROADCASTI32X4 50(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 50(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 50(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 50(R8)(AX*1), Z15, Z15
+	VBROADCASTI32X4 50(BX)(AX*2), Z16
+	PREFETCHT0      896(R9)
+	VINSERTI32X4    $0x01, 50(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 50(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 50(R8)(AX*2), Z16, Z16
+	VBROADCASTI32X4 50(BX)(CX*1), Z19
+	VINSERTI32X4    $0x01, 50(SI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 50(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 50(R8)(CX*1), Z19, Z19
+	VPUNPCKLDQ      Z15, Z13, Z20
+	VPUNPCKHDQ      Z15, Z13, Z13
+	VPUNPCKLDQ      Z19, Z16, Z15
+	VPUNPCKHDQ      Z19, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z20, Z19
+	VPUNPCKHQDQ     Z15, Z20, Z15
+	VPUNPCKLQDQ     Z16, Z13, Z20
+	VPUNPCKHQDQ     Z16, Z13, Z13
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z17, Z9, Z23
+	VPMULTISHIFTQB  Z17, Z10, Z24
+	VPMULTISHIFTQB  Z17, Z11, Z25
+	VPMULTISHIFTQB  Z17, Z12, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z25, Z25
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   176(R10), Z23, Z13
+	VPDPBUSD.BCST   176(R11), Z23, Z21
+	VPDPBUSD.BCST   180(R10), Z24, Z13
+	VPDPBUSD.BCST   180(R11), Z24, Z21
+	VPDPBUSD.BCST   184(R10), Z25, Z13
+	VPDPBUSD.BCST   184(R11), Z25, Z21
+	VPDPBUSD.BCST   188(R10), Z17, Z13
+	VPDPBUSD.BCST   188(R11), Z17, Z21
+	VPMULTISHIFTQB  Z14, Z9, Z17
+	VPMULTISHIFTQB  Z14, Z10, Z23
+	VPMULTISHIFTQB  Z14, Z11, Z24
+	VPMULTISHIFTQB  Z14, Z12, Z14
+	VPERMB          Z3, Z17, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   192(R10), Z17, Z16
+	VPDPBUSD.BCST   192(R11), Z17, Z22
+	VPDPBUSD.BCST   196(R10), Z23, Z16
+	VPDPBUSD.BCST   196(R11), Z23, Z22
+	VPDPBUSD.BCST   200(R10), Z24, Z16
+	VPDPBUSD.BCST   200(R11), Z24, Z22
+	VPDPBUSD.BCST   204(R10), Z14, Z16
+	VPDPBUSD.BCST   204(R11), Z14, Z22
+	VPCMPUB         $0x02, Z4, Z18, K1
+	VMOVDQU8.Z      Z18, K1, Z14
+	VPSLLD          $0x14, Z14, Z17
+	VPANDD          Z5, Z17, Z17
+	VPADDD          Z6, Z17, Z17
+	VMOVAPS         Z17, Z18
+	VFMADD213PS     Z8, Z7, Z18
+	VMINPS          Z18, Z17, Z17
+	VPADDD.BCST     212(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    208(R10), Z18
+	VMULPS          Z17, Z18, Z18
+	VFMADD231PS     Z18, Z13, Z1
+	VPADDD.BCST     212(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    208(R11), Z13
+	VMULPS          Z17, Z13, Z13
+	VFMADD231PS     Z13, Z21, Z2
+	VPSLLD          $0x0c, Z14, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     216(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    208(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z16, Z1
+	VPADDD.BCST     216(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    208(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z2
+	PREFETCHT0      960(R9)
+	VBROADCASTI32X4 60(BX), Z13
+	VINSERTI32X4    $0x01, 60(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 60(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 60(R8), Z13, Z13
+	VBROADCASTI32X4 60(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 60(SI)(AX*1), Z14, Z14
+	PREFETCHT0      1024(R9)
+	VINSERTI32X4    $0x02, 60(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 60(R8)(AX*1), Z14, Z14
+	VBROADCASTI32X4 60(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 60(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 60(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 60(R8)(AX*2), Z16, Z16
+	PREFETCHT0      1088(R9)
+	VBROADCASTI32X4 60(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 60(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 60(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 60(R8)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z14, Z13, Z18
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z17, Z16, Z14
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z14, Z18, Z17
+	VPUNPCKHQDQ     Z14, Z18, Z14
+	VPUNPCKLQDQ     Z16, Z13, Z18
+	VPUNPCKHQDQ     Z16, Z13, Z13
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z19, Z9, Z23
+	VPMULTISHIFTQB  Z19, Z10, Z24
+	VPMULTISHIFTQB  Z19, Z11, Z25
+	VPMULTISHIFTQB  Z19, Z12, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z25, Z25
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   220(R10), Z23, Z13
+	VPDPBUSD.BCST   220(R11), Z23, Z21
+	VPDPBUSD.BCST   224(R10), Z24, Z13
+	VPDPBUSD.BCST   224(R11), Z24, Z21
+	VPDPBUSD.BCST   228(R10), Z25, Z13
+	VPDPBUSD.BCST   228(R11), Z25, Z21
+	VPDPBUSD.BCST   232(R10), Z19, Z13
+	VPDPBUSD.BCST   232(R11), Z19, Z21
+	VPMULTISHIFTQB  Z15, Z9, Z19
+	VPMULTISHIFTQB  Z15, Z10, Z23
+	VPMULTISHIFTQB  Z15, Z11, Z24
+	VPMULTISHIFTQB  Z15, Z12, Z15
+	VPERMB          Z3, Z19, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   236(R10), Z19, Z16
+	VPDPBUSD.BCST   236(R11), Z19, Z22
+	VPDPBUSD.BCST   240(R10), Z23, Z16
+	VPDPBUSD.BCST   240(R11), Z23, Z22
+	VPDPBUSD.BCST   244(R10), Z24, Z16
+	VPDPBUSD.BCST   244(R11), Z24, Z22
+	VPDPBUSD.BCST   248(R10), Z15, Z16
+	VPDPBUSD.BCST   248(R11), Z15, Z22
+	VPCMPUB         $0x02, Z4, Z20, K1
+	VMOVDQU8.Z      Z20, K1, Z15
+	VPSLLD          $0x14, Z15, Z19
+	VPANDD          Z5, Z19, Z19
+	VPADDD          Z6, Z19, Z19
+	VMOVAPS         Z19, Z20
+	VFMADD213PS     Z8, Z7, Z20
+	VMINPS          Z20, Z19, Z19
+	VPADDD.BCST     256(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    252(R10), Z20
+	VMULPS          Z19, Z20, Z20
+	VFMADD231PS     Z20, Z13, Z1
+	VPADDD.BCST     256(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    252(R11), Z13
+	VMULPS          Z19, Z13, Z13
+	VFMADD231PS     Z13, Z21, Z2
+	VPSLLD          $0x0c, Z15, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z13, Z13
+	VPADDD.BCST     260(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    252(R10), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z16, Z1
+	VPADDD.BCST     260(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    252(R11), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z22, Z2
+	VBROADCASTI32X4 64(BX), Z13
+	VINSERTI32X4    $0x01, 64(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 64(DI), Z13, Z13
+	PREFETCHT0      1152(R9)
+	VINSERTI32X4    $0x03, 64(R8), Z13, Z13
+	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 64(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 64(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 64(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 64(R8)(AX*1), Z15, Z15
+	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 64(BX)(AX*2), Z16
+	PREFETCHT0      1216(R9)
+	VINSERTI32X4    $0x01, 64(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 64(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 64(R8)(AX*2), Z16, Z16
+	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 64(BX)(CX*1), Z19
+	VINSERTI32X4    $0x01, 64(SI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 64(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 64(R8)(CX*1), Z19, Z19
+	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z19, Z19
+	VPUNPCKLDQ      Z15, Z13, Z20
+	VPUNPCKHDQ      Z15, Z13, Z13
+	VPUNPCKLDQ      Z19, Z16, Z15
+	VPUNPCKHDQ      Z19, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z20, Z19
+	VPUNPCKHQDQ     Z15, Z20, Z15
+	VPUNPCKLQDQ     Z16, Z13, Z20
+	VPUNPCKHQDQ     Z16, Z13, Z13
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z17, Z9, Z23
+	VPMULTISHIFTQB  Z17, Z10, Z24
+	VPMULTISHIFTQB  Z17, Z11, Z25
+	VPMULTISHIFTQB  Z17, Z12, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z25, Z25
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   264(R10), Z23, Z13
+	VPDPBUSD.BCST   264(R11), Z23, Z21
+	VPDPBUSD.BCST   268(R10), Z24, Z13
+	VPDPBUSD.BCST   268(R11), Z24, Z21
+	VPDPBUSD.BCST   272(R10), Z25, Z13
+	VPDPBUSD.BCST   272(R11), Z25, Z21
+	VPDPBUSD.BCST   276(R10), Z17, Z13
+	VPDPBUSD.BCST   276(R11), Z17, Z21
+	VPMULTISHIFTQB  Z14, Z9, Z17
+	VPMULTISHIFTQB  Z14, Z10, Z23
+	VPMULTISHIFTQB  Z14, Z11, Z24
+	VPMULTISHIFTQB  Z14, Z12, Z14
+	VPERMB          Z3, Z17, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   280(R10), Z17, Z16
+	VPDPBUSD.BCST   280(R11), Z17, Z22
+	VPDPBUSD.BCST   284(R10), Z23, Z16
+	VPDPBUSD.BCST   284(R11), Z23, Z22
+	VPDPBUSD.BCST   288(R10), Z24, Z16
+	VPDPBUSD.BCST   288(R11), Z24, Z22
+	VPDPBUSD.BCST   292(R10), Z14, Z16
+	VPDPBUSD.BCST   292(R11), Z14, Z22
+	VPCMPUB         $0x02, Z4, Z18, K1
+	VMOVDQU8.Z      Z18, K1, Z14
+	VPSLLD          $0x14, Z14, Z17
+	VPANDD          Z5, Z17, Z17
+	VPADDD          Z6, Z17, Z17
+	VMOVAPS         Z17, Z18
+	VFMADD213PS     Z8, Z7, Z18
+	VMINPS          Z18, Z17, Z17
+	VPADDD.BCST     300(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    296(R10), Z18
+	VMULPS          Z17, Z18, Z18
+	VFMADD231PS     Z18, Z13, Z1
+	VPADDD.BCST     300(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    296(R11), Z13
+	VMULPS          Z17, Z13, Z13
+	VFMADD231PS     Z13, Z21, Z2
+	VPSLLD          $0x0c, Z14, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     304(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    296(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z16, Z1
+	VPADDD.BCST     304(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    296(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z2
 	VMOVDQA32       Z0, Z13
 	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
 	VMOVDQA32       Z0, Z16
 	VMOVDQA32       Z0, Z17
-	VMOVDQA32       Z0, Z18
-	VMOVDQA32       Z0, Z19
-	PREFETCHT0      960(R9)
-	VBROADCASTI32X4 60(BX), Z20
-	VINSERTI32X4    $0x01, 60(SI), Z20, Z20
-	VINSERTI32X4    $0x02, 60(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 60(R8), Z20, Z20
-	VBROADCASTI32X4 60(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 60(SI)(AX*1), Z21, Z21
-	PREFETCHT0      1024(R9)
-	VINSERTI32X4    $0x02, 60(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 60(R8)(AX*1), Z21, Z21
-	VBROADCASTI32X4 60(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 60(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 60(DI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x03, 60(R8)(AX*2), Z22, Z22
-	PREFETCHT0      1088(R9)
-	VBROADCASTI32X4 60(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 60(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 60(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 60(R8)(CX*1), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   264(R10), Z20, Z12
-	VPDPBUSD.BCST   264(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   268(R10), Z20, Z12
-	VPDPBUSD.BCST   268(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z10, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   272(R10), Z20, Z12
-	VPDPBUSD.BCST   272(R11), Z20, Z16
-	VPMULTISHIFTQB  Z23, Z11, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   276(R10), Z20, Z12
-	VPDPBUSD.BCST   276(R11), Z20, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   280(R10), Z20, Z13
-	VPDPBUSD.BCST   280(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   284(R10), Z20, Z13
-	VPDPBUSD.BCST   284(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z10, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   288(R10), Z20, Z13
-	VPDPBUSD.BCST   288(R11), Z20, Z17
-	VPMULTISHIFTQB  Z21, Z11, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   292(R10), Z20, Z13
-	VPDPBUSD.BCST   292(R11), Z20, Z17
-	VPSLLD          $0x14, Z24, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPSLLD          $0x0c, Z24, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VBROADCASTI32X4 64(BX), Z22
-	VINSERTI32X4    $0x01, 64(SI), Z22, Z22
-	VINSERTI32X4    $0x02, 64(DI), Z22, Z22
-	PREFETCHT0      1152(R9)
-	VINSERTI32X4    $0x03, 64(R8), Z22, Z22
-	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z22, Z22
-	VBROADCASTI32X4 64(BX)(AX*1), Z23
-	VINSERTI32X4    $0x01, 64(SI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 64(DI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 64(R8)(AX*1), Z23, Z23
-	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z23, Z23
-	VBROADCASTI32X4 64(BX)(AX*2), Z24
-	PREFETCHT0      1216(R9)
-	VINSERTI32X4    $0x01, 64(SI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x02, 64(DI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x03, 64(R8)(AX*2), Z24, Z24
-	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z24, Z24
-	VBROADCASTI32X4 64(BX)(CX*1), Z25
-	VINSERTI32X4    $0x01, 64(SI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x02, 64(DI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x03, 64(R8)(CX*1), Z25, Z25
-	VPSHUFB         order_6_7_8_9_10_11_12_13_14_15_128_128_128_128_128_128<>+0(SB), Z25, Z25
-	VPUNPCKLDQ      Z23, Z22, Z26
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLDQ      Z25, Z24, Z23
-	VPUNPCKHDQ      Z25, Z24, Z24
-	VPUNPCKLQDQ     Z23, Z26, Z25
-	VPUNPCKHQDQ     Z23, Z26, Z23
-	VPUNPCKLQDQ     Z24, Z22, Z26
-	VPUNPCKHQDQ     Z24, Z22, Z22
-	VPMULTISHIFTQB  Z25, Z8, Z22
+	VPMULTISHIFTQB  Z19, Z9, Z18
+	VPMULTISHIFTQB  Z19, Z10, Z21
+	VPMULTISHIFTQB  Z19, Z11, Z22
+	VPMULTISHIFTQB  Z19, Z12, Z19
+	VPERMB          Z3, Z18, Z18
+	VPERMB          Z3, Z21, Z21
 	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   308(R10), Z22, Z14
-	VPDPBUSD.BCST   308(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   312(R10), Z22, Z14
-	VPDPBUSD.BCST   312(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z10, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   316(R10), Z22, Z14
-	VPDPBUSD.BCST   316(R11), Z22, Z18
-	VPMULTISHIFTQB  Z25, Z11, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   320(R10), Z22, Z14
-	VPDPBUSD.BCST   320(R11), Z22, Z18
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   324(R10), Z22, Z15
-	VPDPBUSD.BCST   324(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   328(R10), Z22, Z15
-	VPDPBUSD.BCST   328(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z10, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   332(R10), Z22, Z15
-	VPDPBUSD.BCST   332(R11), Z22, Z19
-	VPMULTISHIFTQB  Z23, Z11, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   336(R10), Z22, Z15
-	VPDPBUSD.BCST   336(R11), Z22, Z19
-	VPSLLD          $0x14, Z26, Z22
-	VPANDD          Z4, Z22, Z22
-	VPSUBD          Z22, Z5, Z23
-	VPSRAD          $0x1f, Z23, Z23
-	VPANDND         Z22, Z23, Z22
-	VPADDD          Z6, Z22, Z22
-	VADDPS          Z22, Z22, Z23
-	VADDPS          Z7, Z23, Z23
-	VMINPS          Z23, Z22, Z22
-	VPSLLD          $0x0c, Z26, Z23
-	VPANDD          Z4, Z23, Z23
-	VPSUBD          Z23, Z5, Z24
-	VPSRAD          $0x1f, Z24, Z24
-	VPANDND         Z23, Z24, Z23
-	VPADDD          Z6, Z23, Z23
-	VADDPS          Z23, Z23, Z24
-	VADDPS          Z7, Z24, Z24
-	VMINPS          Z24, Z23, Z23
-	VPADDD.BCST     300(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    296(R10), Z24
-	VMULPS          Z20, Z24, Z24
-	VFMADD231PS     Z24, Z12, Z1
-	VPADDD.BCST     300(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    296(R11), Z12
-	VMULPS          Z20, Z12, Z12
-	VFMADD231PS     Z12, Z16, Z2
-	VPADDD.BCST     304(R10), Z13, Z13
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   308(R10), Z18, Z13
+	VPDPBUSD.BCST   308(R11), Z18, Z16
+	VPDPBUSD.BCST   312(R10), Z21, Z13
+	VPDPBUSD.BCST   312(R11), Z21, Z16
+	VPDPBUSD.BCST   316(R10), Z22, Z13
+	VPDPBUSD.BCST   316(R11), Z22, Z16
+	VPDPBUSD.BCST   320(R10), Z19, Z13
+	VPDPBUSD.BCST   320(R11), Z19, Z16
+	VPMULTISHIFTQB  Z15, Z9, Z18
+	VPMULTISHIFTQB  Z15, Z10, Z19
+	VPMULTISHIFTQB  Z15, Z11, Z21
+	VPMULTISHIFTQB  Z15, Z12, Z15
+	VPERMB          Z3, Z18, Z18
+	VPERMB          Z3, Z19, Z19
+	VPERMB          Z3, Z21, Z21
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   324(R10), Z18, Z14
+	VPDPBUSD.BCST   324(R11), Z18, Z17
+	VPDPBUSD.BCST   328(R10), Z19, Z14
+	VPDPBUSD.BCST   328(R11), Z19, Z17
+	VPDPBUSD.BCST   332(R10), Z21, Z14
+	VPDPBUSD.BCST   332(R11), Z21, Z17
+	VPDPBUSD.BCST   336(R10), Z15, Z14
+	VPDPBUSD.BCST   336(R11), Z15, Z17
+	VPCMPUB         $0x02, Z4, Z20, K1
+	VMOVDQU8.Z      Z20, K1, Z15
+	VPSLLD          $0x14, Z15, Z18
+	VPANDD          Z5, Z18, Z18
+	VPADDD          Z6, Z18, Z18
+	VMOVAPS         Z18, Z19
+	VFMADD213PS     Z8, Z7, Z19
+	VMINPS          Z19, Z18, Z18
+	VPADDD.BCST     344(R10), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    296(R10), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
-	VPADDD.BCST     304(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    296(R11), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z17, Z2
-	VPADDD.BCST     344(R10), Z14, Z14
+	VBROADCASTSS    340(R10), Z19
+	VMULPS          Z18, Z19, Z19
+	VFMADD231PS     Z19, Z13, Z1
+	VPADDD.BCST     344(R11), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    340(R11), Z13
+	VMULPS          Z18, Z13, Z13
+	VFMADD231PS     Z13, Z16, Z2
+	VPSLLD          $0x0c, Z15, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z13, Z13
+	VPADDD.BCST     348(R10), Z14, Z14
 	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    340(R10), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z14, Z1
-	VPADDD.BCST     344(R11), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    340(R11), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z18, Z2
-	VPADDD.BCST     348(R10), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    340(R10), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z15, Z1
-	VPADDD.BCST     348(R11), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
-	VBROADCASTSS    340(R11), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z19, Z2
+	VBROADCASTSS    340(R10), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z14, Z1
+	VPADDD.BCST     348(R11), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    340(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z17, Z2
 	ADDQ            $0x00000160, R10
 	ADDQ            $0x00000160, R11
 	ADDQ            $0x00000500, R9
@@ -56084,13 +55922,14 @@ TEXT ·avx512DotQuadsQ3_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	KMOVW        DX, K1
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K1
-	VPBROADCASTD word0ff00000<>+0(SB), Z3
-	VPBROADCASTD word07e00000<>+0(SB), Z4
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z3
+	VPBROADCASTD word07f00000<>+0(SB), Z4
 	VPBROADCASTD word3b800000<>+0(SB), Z5
-	VPBROADCASTD wordbc000000<>+0(SB), Z6
+	VPBROADCASTD word40000000<>+0(SB), Z6
+	VPBROADCASTD wordbc000000<>+0(SB), Z7
 	VMOVDQU32    levels14<>+0(SB), Z2
-	VMOVDQU32    multishift2926232009060300<>+0(SB), Z7
-	VMOVDQU32    multishift35322f2c15120f0c<>+0(SB), Z8
+	VMOVDQU32    multishift2926232009060300<>+0(SB), Z8
+	VMOVDQU32    multishift35322f2c15120f0c<>+0(SB), Z9
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -56108,690 +55947,674 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
 	PREFETCHT0      (R9)
-	VBROADCASTI32X4 (BX), Z13
-	VINSERTI32X4    $0x01, (SI), Z13, Z13
-	VINSERTI32X4    $0x02, (DI), Z13, Z13
-	VINSERTI32X4    $0x03, (R8), Z13, Z13
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 (BX), Z10
+	VINSERTI32X4    $0x01, (SI), Z10, Z10
+	VINSERTI32X4    $0x02, (DI), Z10, Z10
+	VINSERTI32X4    $0x03, (R8), Z10, Z10
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
 	PREFETCHT0      64(R9)
-	VBROADCASTI32X4 (BX)(AX*1), Z14
-	VINSERTI32X4    $0x01, (SI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x02, (DI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x03, (R8)(AX*1), Z14, Z14
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 (BX)(AX*2), Z15
+	VBROADCASTI32X4 (BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, (SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, (DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, (R8)(AX*1), Z11, Z11
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 (BX)(AX*2), Z12
 	PREFETCHT0      128(R9)
-	VINSERTI32X4    $0x01, (SI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x02, (DI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x03, (R8)(AX*2), Z15, Z15
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 (BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, (SI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, (DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, (R8)(AX*2), Z12, Z12
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 (BX)(CX*1), Z13
 	PREFETCHT0      192(R9)
-	VINSERTI32X4    $0x01, (SI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x02, (DI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x03, (R8)(CX*1), Z16, Z16
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z17, Z16
-	VPUNPCKHQDQ     Z14, Z17, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z17
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPMULTISHIFTQB  Z16, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   (R10), Z15, Z9
-	VPMULTISHIFTQB  Z16, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   4(R10), Z15, Z9
-	VPMULTISHIFTQB  Z14, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   8(R10), Z15, Z9
-	VPMULTISHIFTQB  Z14, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   12(R10), Z15, Z9
-	VPMULTISHIFTQB  Z17, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   16(R10), Z15, Z10
-	VPMULTISHIFTQB  Z17, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   20(R10), Z15, Z10
-	VPMULTISHIFTQB  Z13, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   24(R10), Z15, Z10
-	VPMULTISHIFTQB  Z13, Z8, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   28(R10), Z13, Z10
-	VPSRLD          $0x04, Z16, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z13, Z15, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z13, Z13
-	VPSRLD          $0x04, Z14, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VBROADCASTI32X4 14(BX), Z15
-	VINSERTI32X4    $0x01, 14(SI), Z15, Z15
+	VINSERTI32X4    $0x01, (SI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x02, (DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, (R8)(CX*1), Z13, Z13
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z14, Z13
+	VPUNPCKHQDQ     Z11, Z14, Z11
+	VPUNPCKLQDQ     Z12, Z10, Z14
+	VPUNPCKHQDQ     Z12, Z10, Z10
+	VBROADCASTI32X4 14(BX), Z12
+	VINSERTI32X4    $0x01, 14(SI), Z12, Z12
 	PREFETCHT0      256(R9)
-	VINSERTI32X4    $0x02, 14(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 14(R8), Z15, Z15
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 14(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 14(SI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 14(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 14(R8), Z12, Z12
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 14(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 14(SI)(AX*1), Z15, Z15
 	PREFETCHT0      320(R9)
-	VINSERTI32X4    $0x02, 14(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 14(R8)(AX*1), Z16, Z16
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	VBROADCASTI32X4 14(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 14(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 14(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 14(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 14(R8)(AX*1), Z15, Z15
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 14(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 14(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 14(DI)(AX*2), Z16, Z16
 	PREFETCHT0      384(R9)
-	VINSERTI32X4    $0x03, 14(R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 14(R8)(AX*2), Z16, Z16
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 14(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 14(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 14(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 14(R8)(CX*1), Z17, Z17
 	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
-	VBROADCASTI32X4 14(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 14(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 14(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 14(R8)(CX*1), Z18, Z18
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   44(R10), Z17, Z11
-	VPMULTISHIFTQB  Z18, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   48(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   52(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   56(R10), Z17, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   60(R10), Z17, Z12
-	VPMULTISHIFTQB  Z19, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   64(R10), Z17, Z12
-	VPMULTISHIFTQB  Z15, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   68(R10), Z17, Z12
-	VPMULTISHIFTQB  Z15, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   72(R10), Z15, Z12
-	VPSRLD          $0x04, Z18, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z15, Z17, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z15, Z15
-	VPSRLD          $0x04, Z16, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VPADDD.BCST     36(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    32(R10), Z17
-	VMULPS          Z13, Z17, Z17
-	VFMADD231PS     Z17, Z9, Z1
-	VPADDD.BCST     40(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    32(R10), Z9
-	VMULPS          Z14, Z9, Z9
-	VFMADD231PS     Z9, Z10, Z1
-	VPADDD.BCST     80(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    76(R10), Z9
-	VMULPS          Z15, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     84(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    76(R10), Z9
-	VMULPS          Z16, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z19
+	VPMULTISHIFTQB  Z13, Z8, Z20
+	VPMULTISHIFTQB  Z13, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   (R10), Z20, Z16
+	VPDPBUSD.BCST   4(R10), Z21, Z16
+	VPMULTISHIFTQB  Z11, Z8, Z20
+	VPMULTISHIFTQB  Z11, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   8(R10), Z20, Z16
+	VPDPBUSD.BCST   12(R10), Z21, Z16
+	VPMULTISHIFTQB  Z14, Z8, Z20
+	VPMULTISHIFTQB  Z14, Z9, Z14
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   16(R10), Z20, Z19
+	VPDPBUSD.BCST   20(R10), Z14, Z19
+	VPMULTISHIFTQB  Z10, Z8, Z14
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   24(R10), Z14, Z19
+	VPDPBUSD.BCST   28(R10), Z10, Z19
+	VPCMPUB         $0x02, Z3, Z13, K1
+	VMOVDQU8.Z      Z13, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z10, Z10
+	VPADDD.BCST     36(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    32(R10), Z13
+	VMULPS          Z10, Z13, Z13
+	VFMADD231PS     Z13, Z16, Z1
+	VPCMPUB         $0x02, Z3, Z11, K1
+	VMOVDQU8.Z      Z11, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     40(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    32(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z19, Z1
 	PREFETCHT0      448(R9)
-	VBROADCASTI32X4 28(BX), Z13
-	VINSERTI32X4    $0x01, 28(SI), Z13, Z13
-	VINSERTI32X4    $0x02, 28(DI), Z13, Z13
-	VINSERTI32X4    $0x03, 28(R8), Z13, Z13
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 28(BX), Z10
+	VINSERTI32X4    $0x01, 28(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 28(DI), Z10, Z10
+	VINSERTI32X4    $0x03, 28(R8), Z10, Z10
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
 	PREFETCHT0      512(R9)
-	VBROADCASTI32X4 28(BX)(AX*1), Z14
-	VINSERTI32X4    $0x01, 28(SI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x02, 28(DI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x03, 28(R8)(AX*1), Z14, Z14
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 28(BX)(AX*2), Z15
+	VBROADCASTI32X4 28(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 28(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 28(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 28(R8)(AX*1), Z11, Z11
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 28(BX)(AX*2), Z13
 	PREFETCHT0      576(R9)
-	VINSERTI32X4    $0x01, 28(SI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x02, 28(DI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x03, 28(R8)(AX*2), Z15, Z15
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 28(BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, 28(SI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, 28(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 28(R8)(AX*2), Z13, Z13
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 28(BX)(CX*1), Z14
 	PREFETCHT0      640(R9)
-	VINSERTI32X4    $0x01, 28(SI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 28(DI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 28(R8)(CX*1), Z16, Z16
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
+	VINSERTI32X4    $0x01, 28(SI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 28(DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 28(R8)(CX*1), Z14, Z14
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
+	VPUNPCKLDQ      Z11, Z10, Z16
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z14, Z13, Z11
 	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z17, Z16
-	VPUNPCKHQDQ     Z14, Z17, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z17
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPMULTISHIFTQB  Z16, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   88(R10), Z15, Z9
-	VPMULTISHIFTQB  Z16, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   92(R10), Z15, Z9
-	VPMULTISHIFTQB  Z14, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   96(R10), Z15, Z9
-	VPMULTISHIFTQB  Z14, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   100(R10), Z15, Z9
-	VPMULTISHIFTQB  Z17, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   104(R10), Z15, Z10
-	VPMULTISHIFTQB  Z17, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   108(R10), Z15, Z10
-	VPMULTISHIFTQB  Z13, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   112(R10), Z15, Z10
-	VPMULTISHIFTQB  Z13, Z8, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   116(R10), Z13, Z10
-	VPSRLD          $0x04, Z16, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z13, Z15, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z13, Z13
-	VPSRLD          $0x04, Z14, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VBROADCASTI32X4 42(BX), Z15
-	VINSERTI32X4    $0x01, 42(SI), Z15, Z15
+	VPUNPCKLQDQ     Z11, Z16, Z14
+	VPUNPCKHQDQ     Z11, Z16, Z11
+	VPUNPCKLQDQ     Z13, Z10, Z16
+	VPUNPCKHQDQ     Z13, Z10, Z10
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z19
+	VPMULTISHIFTQB  Z17, Z8, Z20
+	VPMULTISHIFTQB  Z17, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   44(R10), Z20, Z13
+	VPDPBUSD.BCST   48(R10), Z21, Z13
+	VPMULTISHIFTQB  Z15, Z8, Z20
+	VPMULTISHIFTQB  Z15, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   52(R10), Z20, Z13
+	VPDPBUSD.BCST   56(R10), Z21, Z13
+	VPMULTISHIFTQB  Z18, Z8, Z20
+	VPMULTISHIFTQB  Z18, Z9, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   60(R10), Z20, Z19
+	VPDPBUSD.BCST   64(R10), Z18, Z19
+	VPMULTISHIFTQB  Z12, Z8, Z18
+	VPMULTISHIFTQB  Z12, Z9, Z12
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   68(R10), Z18, Z19
+	VPDPBUSD.BCST   72(R10), Z12, Z19
+	VPCMPUB         $0x02, Z3, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z12
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z17
+	VFMADD213PS     Z7, Z6, Z17
+	VMINPS          Z17, Z12, Z12
+	VPADDD.BCST     80(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    76(R10), Z17
+	VMULPS          Z12, Z17, Z17
+	VFMADD231PS     Z17, Z13, Z1
+	VPCMPUB         $0x02, Z3, Z15, K1
+	VMOVDQU8.Z      Z15, K1, Z12
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     84(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    76(R10), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z19, Z1
+	VBROADCASTI32X4 42(BX), Z12
+	VINSERTI32X4    $0x01, 42(SI), Z12, Z12
 	PREFETCHT0      704(R9)
-	VINSERTI32X4    $0x02, 42(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 42(R8), Z15, Z15
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 42(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 42(SI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 42(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 42(R8), Z12, Z12
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 42(BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, 42(SI)(AX*1), Z13, Z13
 	PREFETCHT0      768(R9)
-	VINSERTI32X4    $0x02, 42(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 42(R8)(AX*1), Z16, Z16
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	VBROADCASTI32X4 42(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 42(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 42(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 42(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 42(R8)(AX*1), Z13, Z13
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 42(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 42(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 42(DI)(AX*2), Z15, Z15
 	PREFETCHT0      832(R9)
-	VINSERTI32X4    $0x03, 42(R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 42(R8)(AX*2), Z15, Z15
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 42(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 42(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 42(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 42(R8)(CX*1), Z17, Z17
 	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
-	VBROADCASTI32X4 42(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 42(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 42(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 42(R8)(CX*1), Z18, Z18
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   132(R10), Z17, Z11
-	VPMULTISHIFTQB  Z18, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   136(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   140(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   144(R10), Z17, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   148(R10), Z17, Z12
-	VPMULTISHIFTQB  Z19, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   152(R10), Z17, Z12
-	VPMULTISHIFTQB  Z15, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   156(R10), Z17, Z12
-	VPMULTISHIFTQB  Z15, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   160(R10), Z15, Z12
-	VPSRLD          $0x04, Z18, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z15, Z17, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z15, Z15
-	VPSRLD          $0x04, Z16, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VPADDD.BCST     124(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    120(R10), Z17
-	VMULPS          Z13, Z17, Z17
-	VFMADD231PS     Z17, Z9, Z1
-	VPADDD.BCST     128(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    120(R10), Z9
-	VMULPS          Z14, Z9, Z9
-	VFMADD231PS     Z9, Z10, Z1
-	VPADDD.BCST     168(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    164(R10), Z9
-	VMULPS          Z15, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     172(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    164(R10), Z9
-	VMULPS          Z16, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
+	VPUNPCKLDQ      Z13, Z12, Z18
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z15, Z13
+	VPUNPCKHDQ      Z17, Z15, Z15
+	VPUNPCKLQDQ     Z13, Z18, Z17
+	VPUNPCKHQDQ     Z13, Z18, Z13
+	VPUNPCKLQDQ     Z15, Z12, Z18
+	VPUNPCKHQDQ     Z15, Z12, Z12
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z19
+	VPMULTISHIFTQB  Z14, Z8, Z20
+	VPMULTISHIFTQB  Z14, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   88(R10), Z20, Z15
+	VPDPBUSD.BCST   92(R10), Z21, Z15
+	VPMULTISHIFTQB  Z11, Z8, Z20
+	VPMULTISHIFTQB  Z11, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   96(R10), Z20, Z15
+	VPDPBUSD.BCST   100(R10), Z21, Z15
+	VPMULTISHIFTQB  Z16, Z8, Z20
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   104(R10), Z20, Z19
+	VPDPBUSD.BCST   108(R10), Z16, Z19
+	VPMULTISHIFTQB  Z10, Z8, Z16
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   112(R10), Z16, Z19
+	VPDPBUSD.BCST   116(R10), Z10, Z19
+	VPCMPUB         $0x02, Z3, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z10, Z10
+	VPADDD.BCST     124(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    120(R10), Z14
+	VMULPS          Z10, Z14, Z14
+	VFMADD231PS     Z14, Z15, Z1
+	VPCMPUB         $0x02, Z3, Z11, K1
+	VMOVDQU8.Z      Z11, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     128(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    120(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z19, Z1
 	PREFETCHT0      896(R9)
-	VBROADCASTI32X4 56(BX), Z13
-	VINSERTI32X4    $0x01, 56(SI), Z13, Z13
-	VINSERTI32X4    $0x02, 56(DI), Z13, Z13
-	VINSERTI32X4    $0x03, 56(R8), Z13, Z13
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 56(BX), Z10
+	VINSERTI32X4    $0x01, 56(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 56(DI), Z10, Z10
+	VINSERTI32X4    $0x03, 56(R8), Z10, Z10
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
 	PREFETCHT0      960(R9)
-	VBROADCASTI32X4 56(BX)(AX*1), Z14
-	VINSERTI32X4    $0x01, 56(SI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x02, 56(DI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x03, 56(R8)(AX*1), Z14, Z14
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 56(BX)(AX*2), Z15
+	VBROADCASTI32X4 56(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 56(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 56(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 56(R8)(AX*1), Z11, Z11
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 56(BX)(AX*2), Z14
 	PREFETCHT0      1024(R9)
-	VINSERTI32X4    $0x01, 56(SI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x02, 56(DI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x03, 56(R8)(AX*2), Z15, Z15
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 56(BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, 56(SI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 56(DI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x03, 56(R8)(AX*2), Z14, Z14
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 56(BX)(CX*1), Z15
 	PREFETCHT0      1088(R9)
-	VINSERTI32X4    $0x01, 56(SI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 56(DI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 56(R8)(CX*1), Z16, Z16
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z17, Z16
-	VPUNPCKHQDQ     Z14, Z17, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z17
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPMULTISHIFTQB  Z16, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   176(R10), Z15, Z9
-	VPMULTISHIFTQB  Z16, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   180(R10), Z15, Z9
-	VPMULTISHIFTQB  Z14, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   184(R10), Z15, Z9
-	VPMULTISHIFTQB  Z14, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   188(R10), Z15, Z9
-	VPMULTISHIFTQB  Z17, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   192(R10), Z15, Z10
-	VPMULTISHIFTQB  Z17, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   196(R10), Z15, Z10
-	VPMULTISHIFTQB  Z13, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   200(R10), Z15, Z10
-	VPMULTISHIFTQB  Z13, Z8, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   204(R10), Z13, Z10
-	VPSRLD          $0x04, Z16, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z13, Z15, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z13, Z13
-	VPSRLD          $0x04, Z14, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VBROADCASTI32X4 70(BX), Z15
-	VINSERTI32X4    $0x01, 70(SI), Z15, Z15
-	PREFETCHT0      1152(R9)
-	VINSERTI32X4    $0x02, 70(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 70(R8), Z15, Z15
+	VINSERTI32X4    $0x01, 56(SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 56(DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 56(R8)(CX*1), Z15, Z15
 	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 70(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 70(SI)(AX*1), Z16, Z16
+	VPUNPCKLDQ      Z11, Z10, Z16
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z15, Z14, Z11
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLQDQ     Z11, Z16, Z15
+	VPUNPCKHQDQ     Z11, Z16, Z11
+	VPUNPCKLQDQ     Z14, Z10, Z16
+	VPUNPCKHQDQ     Z14, Z10, Z10
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z19
+	VPMULTISHIFTQB  Z17, Z8, Z20
+	VPMULTISHIFTQB  Z17, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   132(R10), Z20, Z14
+	VPDPBUSD.BCST   136(R10), Z21, Z14
+	VPMULTISHIFTQB  Z13, Z8, Z20
+	VPMULTISHIFTQB  Z13, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   140(R10), Z20, Z14
+	VPDPBUSD.BCST   144(R10), Z21, Z14
+	VPMULTISHIFTQB  Z18, Z8, Z20
+	VPMULTISHIFTQB  Z18, Z9, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   148(R10), Z20, Z19
+	VPDPBUSD.BCST   152(R10), Z18, Z19
+	VPMULTISHIFTQB  Z12, Z8, Z18
+	VPMULTISHIFTQB  Z12, Z9, Z12
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   156(R10), Z18, Z19
+	VPDPBUSD.BCST   160(R10), Z12, Z19
+	VPCMPUB         $0x02, Z3, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z12
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z17
+	VFMADD213PS     Z7, Z6, Z17
+	VMINPS          Z17, Z12, Z12
+	VPADDD.BCST     168(R10), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    164(R10), Z17
+	VMULPS          Z12, Z17, Z17
+	VFMADD231PS     Z17, Z14, Z1
+	VPCMPUB         $0x02, Z3, Z13, K1
+	VMOVDQU8.Z      Z13, K1, Z12
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     172(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    164(R10), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z19, Z1
+	VBROADCASTI32X4 70(BX), Z12
+	VINSERTI32X4    $0x01, 70(SI), Z12, Z12
+	PREFETCHT0      1152(R9)
+	VINSERTI32X4    $0x02, 70(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 70(R8), Z12, Z12
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 70(BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, 70(SI)(AX*1), Z13, Z13
 	PREFETCHT0      1216(R9)
-	VINSERTI32X4    $0x02, 70(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 70(R8)(AX*1), Z16, Z16
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	VBROADCASTI32X4 70(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 70(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 70(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 70(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 70(R8)(AX*1), Z13, Z13
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 70(BX)(AX*2), Z14
+	VINSERTI32X4    $0x01, 70(SI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 70(DI)(AX*2), Z14, Z14
 	PREFETCHT0      1280(R9)
-	VINSERTI32X4    $0x03, 70(R8)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 70(R8)(AX*2), Z14, Z14
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 70(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 70(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 70(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 70(R8)(CX*1), Z17, Z17
 	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
-	VBROADCASTI32X4 70(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 70(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 70(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 70(R8)(CX*1), Z18, Z18
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   220(R10), Z17, Z11
-	VPMULTISHIFTQB  Z18, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   224(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   228(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   232(R10), Z17, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   236(R10), Z17, Z12
-	VPMULTISHIFTQB  Z19, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   240(R10), Z17, Z12
-	VPMULTISHIFTQB  Z15, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   244(R10), Z17, Z12
-	VPMULTISHIFTQB  Z15, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   248(R10), Z15, Z12
-	VPSRLD          $0x04, Z18, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z15, Z17, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z15, Z15
-	VPSRLD          $0x04, Z16, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VPADDD.BCST     212(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    208(R10), Z17
-	VMULPS          Z13, Z17, Z17
-	VFMADD231PS     Z17, Z9, Z1
-	VPADDD.BCST     216(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    208(R10), Z9
-	VMULPS          Z14, Z9, Z9
-	VFMADD231PS     Z9, Z10, Z1
-	VPADDD.BCST     256(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    252(R10), Z9
-	VMULPS          Z15, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     260(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    252(R10), Z9
-	VMULPS          Z16, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VMOVDQA32       Z0, Z9
+	VPUNPCKLDQ      Z13, Z12, Z18
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z14, Z13
+	VPUNPCKHDQ      Z17, Z14, Z14
+	VPUNPCKLQDQ     Z13, Z18, Z17
+	VPUNPCKHQDQ     Z13, Z18, Z13
+	VPUNPCKLQDQ     Z14, Z12, Z18
+	VPUNPCKHQDQ     Z14, Z12, Z12
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z19
+	VPMULTISHIFTQB  Z15, Z8, Z20
+	VPMULTISHIFTQB  Z15, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   176(R10), Z20, Z14
+	VPDPBUSD.BCST   180(R10), Z21, Z14
+	VPMULTISHIFTQB  Z11, Z8, Z20
+	VPMULTISHIFTQB  Z11, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   184(R10), Z20, Z14
+	VPDPBUSD.BCST   188(R10), Z21, Z14
+	VPMULTISHIFTQB  Z16, Z8, Z20
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   192(R10), Z20, Z19
+	VPDPBUSD.BCST   196(R10), Z16, Z19
+	VPMULTISHIFTQB  Z10, Z8, Z16
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   200(R10), Z16, Z19
+	VPDPBUSD.BCST   204(R10), Z10, Z19
+	VPCMPUB         $0x02, Z3, Z15, K1
+	VMOVDQU8.Z      Z15, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z15
+	VFMADD213PS     Z7, Z6, Z15
+	VMINPS          Z15, Z10, Z10
+	VPADDD.BCST     212(R10), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    208(R10), Z15
+	VMULPS          Z10, Z15, Z15
+	VFMADD231PS     Z15, Z14, Z1
+	VPCMPUB         $0x02, Z3, Z11, K1
+	VMOVDQU8.Z      Z11, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     216(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    208(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z19, Z1
+	PREFETCHT0      1344(R9)
+	VBROADCASTI32X4 84(BX), Z10
+	VINSERTI32X4    $0x01, 84(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 84(DI), Z10, Z10
+	VINSERTI32X4    $0x03, 84(R8), Z10, Z10
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
+	PREFETCHT0      1408(R9)
+	VBROADCASTI32X4 84(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 84(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 84(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 84(R8)(AX*1), Z11, Z11
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 84(BX)(AX*2), Z14
+	PREFETCHT0      1472(R9)
+	VINSERTI32X4    $0x01, 84(SI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 84(DI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x03, 84(R8)(AX*2), Z14, Z14
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 84(BX)(CX*1), Z15
+	PREFETCHT0      1536(R9)
+	VINSERTI32X4    $0x01, 84(SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 84(DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 84(R8)(CX*1), Z15, Z15
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VPUNPCKLDQ      Z11, Z10, Z16
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z15, Z14, Z11
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLQDQ     Z11, Z16, Z15
+	VPUNPCKHQDQ     Z11, Z16, Z11
+	VPUNPCKLQDQ     Z14, Z10, Z16
+	VPUNPCKHQDQ     Z14, Z10, Z10
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z19
+	VPMULTISHIFTQB  Z17, Z8, Z20
+	VPMULTISHIFTQB  Z17, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   220(R10), Z20, Z14
+	VPDPBUSD.BCST   224(R10), Z21, Z14
+	VPMULTISHIFTQB  Z13, Z8, Z20
+	VPMULTISHIFTQB  Z13, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   228(R10), Z20, Z14
+	VPDPBUSD.BCST   232(R10), Z21, Z14
+	VPMULTISHIFTQB  Z18, Z8, Z20
+	VPMULTISHIFTQB  Z18, Z9, Z18
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   236(R10), Z20, Z19
+	VPDPBUSD.BCST   240(R10), Z18, Z19
+	VPMULTISHIFTQB  Z12, Z8, Z18
+	VPMULTISHIFTQB  Z12, Z9, Z12
+	VPERMB          Z2, Z18, Z18
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   244(R10), Z18, Z19
+	VPDPBUSD.BCST   248(R10), Z12, Z19
+	VPCMPUB         $0x02, Z3, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z12
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z17
+	VFMADD213PS     Z7, Z6, Z17
+	VMINPS          Z17, Z12, Z12
+	VPADDD.BCST     256(R10), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    252(R10), Z17
+	VMULPS          Z12, Z17, Z17
+	VFMADD231PS     Z17, Z14, Z1
+	VPCMPUB         $0x02, Z3, Z13, K1
+	VMOVDQU8.Z      Z13, K1, Z12
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     260(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    252(R10), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z19, Z1
+	VBROADCASTI32X4 96(BX), Z12
+	VINSERTI32X4    $0x01, 96(SI), Z12, Z12
+	PREFETCHT0      1600(R9)
+	VINSERTI32X4    $0x02, 96(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 96(R8), Z12, Z12
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 96(BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, 96(SI)(AX*1), Z13, Z13
+	PREFETCHT0      1664(R9)
+	VINSERTI32X4    $0x02, 96(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 96(R8)(AX*1), Z13, Z13
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 96(BX)(AX*2), Z14
+	VINSERTI32X4    $0x01, 96(SI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 96(DI)(AX*2), Z14, Z14
+	PREFETCHT0      1728(R9)
+	VINSERTI32X4    $0x03, 96(R8)(AX*2), Z14, Z14
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 96(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 96(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 96(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 96(R8)(CX*1), Z17, Z17
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
+	VPUNPCKLDQ      Z13, Z12, Z18
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLDQ      Z17, Z14, Z13
+	VPUNPCKHDQ      Z17, Z14, Z14
+	VPUNPCKLQDQ     Z13, Z18, Z17
+	VPUNPCKHQDQ     Z13, Z18, Z13
+	VPUNPCKLQDQ     Z14, Z12, Z18
+	VPUNPCKHQDQ     Z14, Z12, Z12
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z19
+	VPMULTISHIFTQB  Z15, Z8, Z20
+	VPMULTISHIFTQB  Z15, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   264(R10), Z20, Z14
+	VPDPBUSD.BCST   268(R10), Z21, Z14
+	VPMULTISHIFTQB  Z11, Z8, Z20
+	VPMULTISHIFTQB  Z11, Z9, Z21
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z21, Z21
+	VPDPBUSD.BCST   272(R10), Z20, Z14
+	VPDPBUSD.BCST   276(R10), Z21, Z14
+	VPMULTISHIFTQB  Z16, Z8, Z20
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z2, Z20, Z20
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   280(R10), Z20, Z19
+	VPDPBUSD.BCST   284(R10), Z16, Z19
+	VPMULTISHIFTQB  Z10, Z8, Z16
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z2, Z16, Z16
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   288(R10), Z16, Z19
+	VPDPBUSD.BCST   292(R10), Z10, Z19
+	VPCMPUB         $0x02, Z3, Z15, K1
+	VMOVDQU8.Z      Z15, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z15
+	VFMADD213PS     Z7, Z6, Z15
+	VMINPS          Z15, Z10, Z10
+	VPADDD.BCST     300(R10), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    296(R10), Z15
+	VMULPS          Z10, Z15, Z15
+	VFMADD231PS     Z15, Z14, Z1
+	VPCMPUB         $0x02, Z3, Z11, K1
+	VMOVDQU8.Z      Z11, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     304(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    296(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z19, Z1
 	VMOVDQA32       Z0, Z10
 	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	PREFETCHT0      1344(R9)
-	VBROADCASTI32X4 84(BX), Z13
-	VINSERTI32X4    $0x01, 84(SI), Z13, Z13
-	VINSERTI32X4    $0x02, 84(DI), Z13, Z13
-	VINSERTI32X4    $0x03, 84(R8), Z13, Z13
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
-	PREFETCHT0      1408(R9)
-	VBROADCASTI32X4 84(BX)(AX*1), Z14
-	VINSERTI32X4    $0x01, 84(SI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x02, 84(DI)(AX*1), Z14, Z14
-	VINSERTI32X4    $0x03, 84(R8)(AX*1), Z14, Z14
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 84(BX)(AX*2), Z15
-	PREFETCHT0      1472(R9)
-	VINSERTI32X4    $0x01, 84(SI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x02, 84(DI)(AX*2), Z15, Z15
-	VINSERTI32X4    $0x03, 84(R8)(AX*2), Z15, Z15
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 84(BX)(CX*1), Z16
-	PREFETCHT0      1536(R9)
-	VINSERTI32X4    $0x01, 84(SI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 84(DI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 84(R8)(CX*1), Z16, Z16
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z17, Z16
-	VPUNPCKHQDQ     Z14, Z17, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z17
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPMULTISHIFTQB  Z16, Z7, Z15
+	VPMULTISHIFTQB  Z17, Z8, Z14
+	VPMULTISHIFTQB  Z17, Z9, Z15
+	VPERMB          Z2, Z14, Z14
 	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   264(R10), Z15, Z9
-	VPMULTISHIFTQB  Z16, Z8, Z15
+	VPDPBUSD.BCST   308(R10), Z14, Z10
+	VPDPBUSD.BCST   312(R10), Z15, Z10
+	VPMULTISHIFTQB  Z13, Z8, Z14
+	VPMULTISHIFTQB  Z13, Z9, Z15
+	VPERMB          Z2, Z14, Z14
 	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   268(R10), Z15, Z9
-	VPMULTISHIFTQB  Z14, Z7, Z15
+	VPDPBUSD.BCST   316(R10), Z14, Z10
+	VPDPBUSD.BCST   320(R10), Z15, Z10
+	VPMULTISHIFTQB  Z18, Z8, Z14
+	VPMULTISHIFTQB  Z18, Z9, Z15
+	VPERMB          Z2, Z14, Z14
 	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   272(R10), Z15, Z9
-	VPMULTISHIFTQB  Z14, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   276(R10), Z15, Z9
-	VPMULTISHIFTQB  Z17, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   280(R10), Z15, Z10
-	VPMULTISHIFTQB  Z17, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   284(R10), Z15, Z10
-	VPMULTISHIFTQB  Z13, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   288(R10), Z15, Z10
-	VPMULTISHIFTQB  Z13, Z8, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   292(R10), Z13, Z10
-	VPSRLD          $0x04, Z16, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z13, Z15, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z13, Z13
-	VPSRLD          $0x04, Z14, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VBROADCASTI32X4 96(BX), Z15
-	VINSERTI32X4    $0x01, 96(SI), Z15, Z15
-	PREFETCHT0      1600(R9)
-	VINSERTI32X4    $0x02, 96(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 96(R8), Z15, Z15
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 96(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 96(SI)(AX*1), Z16, Z16
-	PREFETCHT0      1664(R9)
-	VINSERTI32X4    $0x02, 96(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 96(R8)(AX*1), Z16, Z16
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z16, Z16
-	VBROADCASTI32X4 96(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 96(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 96(DI)(AX*2), Z17, Z17
-	PREFETCHT0      1728(R9)
-	VINSERTI32X4    $0x03, 96(R8)(AX*2), Z17, Z17
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
-	VBROADCASTI32X4 96(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 96(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 96(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 96(R8)(CX*1), Z18, Z18
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   308(R10), Z17, Z11
-	VPMULTISHIFTQB  Z18, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   312(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   316(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   320(R10), Z17, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   324(R10), Z17, Z12
-	VPMULTISHIFTQB  Z19, Z8, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   328(R10), Z17, Z12
-	VPMULTISHIFTQB  Z15, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   332(R10), Z17, Z12
-	VPMULTISHIFTQB  Z15, Z8, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   336(R10), Z15, Z12
-	VPSRLD          $0x04, Z18, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z15, Z17, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z15, Z15
-	VPSRLD          $0x04, Z16, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VPADDD.BCST     300(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    296(R10), Z17
-	VMULPS          Z13, Z17, Z17
-	VFMADD231PS     Z17, Z9, Z1
-	VPADDD.BCST     304(R10), Z10, Z10
+	VPDPBUSD.BCST   324(R10), Z14, Z11
+	VPDPBUSD.BCST   328(R10), Z15, Z11
+	VPMULTISHIFTQB  Z12, Z8, Z14
+	VPMULTISHIFTQB  Z12, Z9, Z12
+	VPERMB          Z2, Z14, Z14
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   332(R10), Z14, Z11
+	VPDPBUSD.BCST   336(R10), Z12, Z11
+	VPCMPUB         $0x02, Z3, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z12
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z12, Z12
+	VPADDD.BCST     344(R10), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    296(R10), Z9
-	VMULPS          Z14, Z9, Z9
-	VFMADD231PS     Z9, Z10, Z1
-	VPADDD.BCST     344(R10), Z11, Z11
+	VBROADCASTSS    340(R10), Z14
+	VMULPS          Z12, Z14, Z14
+	VFMADD231PS     Z14, Z10, Z1
+	VPCMPUB         $0x02, Z3, Z13, K1
+	VMOVDQU8.Z      Z13, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPADDD          Z5, Z10, Z10
+	VMOVAPS         Z10, Z12
+	VFMADD213PS     Z7, Z6, Z12
+	VMINPS          Z12, Z10, Z10
+	VPADDD.BCST     348(R10), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    340(R10), Z9
-	VMULPS          Z15, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     348(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    340(R10), Z9
-	VMULPS          Z16, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
+	VBROADCASTSS    340(R10), Z12
+	VMULPS          Z10, Z12, Z12
+	VFMADD231PS     Z12, Z11, Z1
 	ADDQ            $0x00000160, R10
 	ADDQ            $0x00000700, R9
 	ADDQ            $0x00000070, BX
@@ -56933,13 +56756,14 @@ TEXT ·avx512DotQuadsQ3_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	KMOVW        DX, K1
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K1
-	VPBROADCASTD word0ff00000<>+0(SB), Z4
-	VPBROADCASTD word07e00000<>+0(SB), Z5
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z4
+	VPBROADCASTD word07f00000<>+0(SB), Z5
 	VPBROADCASTD word3b800000<>+0(SB), Z6
-	VPBROADCASTD wordbc000000<>+0(SB), Z7
+	VPBROADCASTD word40000000<>+0(SB), Z7
+	VPBROADCASTD wordbc000000<>+0(SB), Z8
 	VMOVDQU32    levels14<>+0(SB), Z3
-	VMOVDQU32    multishift2926232009060300<>+0(SB), Z8
-	VMOVDQU32    multishift35322f2c15120f0c<>+0(SB), Z9
+	VMOVDQU32    multishift2926232009060300<>+0(SB), Z9
+	VMOVDQU32    multishift35322f2c15120f0c<>+0(SB), Z10
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -56961,850 +56785,834 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
 	PREFETCHT0      (R9)
-	VBROADCASTI32X4 (BX), Z18
-	VINSERTI32X4    $0x01, (SI), Z18, Z18
-	VINSERTI32X4    $0x02, (DI), Z18, Z18
-	VINSERTI32X4    $0x03, (R8), Z18, Z18
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VBROADCASTI32X4 (BX), Z11
+	VINSERTI32X4    $0x01, (SI), Z11, Z11
+	VINSERTI32X4    $0x02, (DI), Z11, Z11
+	VINSERTI32X4    $0x03, (R8), Z11, Z11
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
 	PREFETCHT0      64(R9)
-	VBROADCASTI32X4 (BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, (SI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x02, (DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, (R8)(AX*1), Z19, Z19
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 (BX)(AX*2), Z20
+	VBROADCASTI32X4 (BX)(AX*1), Z12
+	VINSERTI32X4    $0x01, (SI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, (DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, (R8)(AX*1), Z12, Z12
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 (BX)(AX*2), Z13
 	PREFETCHT0      128(R9)
-	VINSERTI32X4    $0x01, (SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, (DI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x03, (R8)(AX*2), Z20, Z20
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 (BX)(CX*1), Z21
+	VINSERTI32X4    $0x01, (SI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, (DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, (R8)(AX*2), Z13, Z13
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 (BX)(CX*1), Z14
 	PREFETCHT0      192(R9)
-	VINSERTI32X4    $0x01, (SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, (DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, (R8)(CX*1), Z21, Z21
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
-	VPUNPCKLDQ      Z19, Z18, Z22
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z18, Z22
-	VPUNPCKHQDQ     Z20, Z18, Z18
-	VPMULTISHIFTQB  Z21, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   (R10), Z20, Z10
-	VPDPBUSD.BCST   (R11), Z20, Z14
-	VPMULTISHIFTQB  Z21, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   4(R10), Z20, Z10
-	VPDPBUSD.BCST   4(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   8(R10), Z20, Z10
-	VPDPBUSD.BCST   8(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   12(R10), Z20, Z10
-	VPDPBUSD.BCST   12(R11), Z20, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   16(R10), Z20, Z11
-	VPDPBUSD.BCST   16(R11), Z20, Z15
-	VPMULTISHIFTQB  Z22, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   20(R10), Z20, Z11
-	VPDPBUSD.BCST   20(R11), Z20, Z15
-	VPMULTISHIFTQB  Z18, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   24(R10), Z20, Z11
-	VPDPBUSD.BCST   24(R11), Z20, Z15
-	VPMULTISHIFTQB  Z18, Z9, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   28(R10), Z18, Z11
-	VPDPBUSD.BCST   28(R11), Z18, Z15
-	VPSRLD          $0x04, Z21, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z18, Z20, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z18, Z18
-	VPSRLD          $0x04, Z19, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VBROADCASTI32X4 14(BX), Z20
-	VINSERTI32X4    $0x01, 14(SI), Z20, Z20
+	VINSERTI32X4    $0x01, (SI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x02, (DI)(CX*1), Z14, Z14
+	VINSERTI32X4    $0x03, (R8)(CX*1), Z14, Z14
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLDQ      Z14, Z13, Z12
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLQDQ     Z12, Z15, Z14
+	VPUNPCKHQDQ     Z12, Z15, Z12
+	VPUNPCKLQDQ     Z13, Z11, Z15
+	VPUNPCKHQDQ     Z13, Z11, Z11
+	VBROADCASTI32X4 14(BX), Z13
+	VINSERTI32X4    $0x01, 14(SI), Z13, Z13
 	PREFETCHT0      256(R9)
-	VINSERTI32X4    $0x02, 14(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 14(R8), Z20, Z20
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 14(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 14(SI)(AX*1), Z21, Z21
+	VINSERTI32X4    $0x02, 14(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 14(R8), Z13, Z13
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 14(BX)(AX*1), Z16
+	VINSERTI32X4    $0x01, 14(SI)(AX*1), Z16, Z16
 	PREFETCHT0      320(R9)
-	VINSERTI32X4    $0x02, 14(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 14(R8)(AX*1), Z21, Z21
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
-	VBROADCASTI32X4 14(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 14(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 14(DI)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, 14(DI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 14(R8)(AX*1), Z16, Z16
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 14(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 14(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 14(DI)(AX*2), Z17, Z17
 	PREFETCHT0      384(R9)
-	VINSERTI32X4    $0x03, 14(R8)(AX*2), Z22, Z22
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z22, Z22
-	VBROADCASTI32X4 14(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 14(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 14(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 14(R8)(CX*1), Z23, Z23
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   44(R10), Z22, Z12
-	VPDPBUSD.BCST   44(R11), Z22, Z16
-	VPMULTISHIFTQB  Z23, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   48(R10), Z22, Z12
-	VPDPBUSD.BCST   48(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   52(R10), Z22, Z12
-	VPDPBUSD.BCST   52(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   56(R10), Z22, Z12
-	VPDPBUSD.BCST   56(R11), Z22, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   60(R10), Z22, Z13
-	VPDPBUSD.BCST   60(R11), Z22, Z17
-	VPMULTISHIFTQB  Z24, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   64(R10), Z22, Z13
-	VPDPBUSD.BCST   64(R11), Z22, Z17
-	VPMULTISHIFTQB  Z20, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   68(R10), Z22, Z13
-	VPDPBUSD.BCST   68(R11), Z22, Z17
-	VPMULTISHIFTQB  Z20, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   72(R10), Z20, Z13
-	VPDPBUSD.BCST   72(R11), Z20, Z17
-	VPSRLD          $0x04, Z23, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z20, Z22, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z20, Z20
-	VPSRLD          $0x04, Z21, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VPADDD.BCST     36(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    32(R10), Z22
-	VMULPS          Z18, Z22, Z22
-	VFMADD231PS     Z22, Z10, Z1
-	VPADDD.BCST     36(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    32(R11), Z10
-	VMULPS          Z18, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z2
-	VPADDD.BCST     40(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    32(R10), Z10
-	VMULPS          Z19, Z10, Z10
-	VFMADD231PS     Z10, Z11, Z1
-	VPADDD.BCST     40(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    32(R11), Z10
-	VMULPS          Z19, Z10, Z10
-	VFMADD231PS     Z10, Z15, Z2
-	VPADDD.BCST     80(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    76(R10), Z10
-	VMULPS          Z20, Z10, Z10
-	VFMADD231PS     Z10, Z12, Z1
-	VPADDD.BCST     80(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    76(R11), Z10
-	VMULPS          Z20, Z10, Z10
-	VFMADD231PS     Z10, Z16, Z2
-	VPADDD.BCST     84(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    76(R10), Z10
-	VMULPS          Z21, Z10, Z10
-	VFMADD231PS     Z10, Z13, Z1
-	VPADDD.BCST     84(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    76(R11), Z10
-	VMULPS          Z21, Z10, Z10
-	VFMADD231PS     Z10, Z17, Z2
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
+	VINSERTI32X4    $0x03, 14(R8)(AX*2), Z17, Z17
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 14(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 14(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 14(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 14(R8)(CX*1), Z18, Z18
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VPUNPCKLDQ      Z16, Z13, Z19
+	VPUNPCKHDQ      Z16, Z13, Z13
+	VPUNPCKLDQ      Z18, Z17, Z16
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z16, Z19, Z18
+	VPUNPCKHQDQ     Z16, Z19, Z16
+	VPUNPCKLQDQ     Z17, Z13, Z19
+	VPUNPCKHQDQ     Z17, Z13, Z13
 	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z20
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z14, Z9, Z23
+	VPMULTISHIFTQB  Z14, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   (R10), Z23, Z17
+	VPDPBUSD.BCST   (R11), Z23, Z21
+	VPDPBUSD.BCST   4(R10), Z24, Z17
+	VPDPBUSD.BCST   4(R11), Z24, Z21
+	VPMULTISHIFTQB  Z12, Z9, Z23
+	VPMULTISHIFTQB  Z12, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   8(R10), Z23, Z17
+	VPDPBUSD.BCST   8(R11), Z23, Z21
+	VPDPBUSD.BCST   12(R10), Z24, Z17
+	VPDPBUSD.BCST   12(R11), Z24, Z21
+	VPMULTISHIFTQB  Z15, Z9, Z23
+	VPMULTISHIFTQB  Z15, Z10, Z15
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   16(R10), Z23, Z20
+	VPDPBUSD.BCST   16(R11), Z23, Z22
+	VPDPBUSD.BCST   20(R10), Z15, Z20
+	VPDPBUSD.BCST   20(R11), Z15, Z22
+	VPMULTISHIFTQB  Z11, Z9, Z15
+	VPMULTISHIFTQB  Z11, Z10, Z11
+	VPERMB          Z3, Z15, Z15
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   24(R10), Z15, Z20
+	VPDPBUSD.BCST   24(R11), Z15, Z22
+	VPDPBUSD.BCST   28(R10), Z11, Z20
+	VPDPBUSD.BCST   28(R11), Z11, Z22
+	VPCMPUB         $0x02, Z4, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z11, Z11
+	VPADDD.BCST     36(R10), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    32(R10), Z14
+	VMULPS          Z11, Z14, Z14
+	VFMADD231PS     Z14, Z17, Z1
+	VPADDD.BCST     36(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    32(R11), Z14
+	VMULPS          Z11, Z14, Z14
+	VFMADD231PS     Z14, Z21, Z2
+	VPCMPUB         $0x02, Z4, Z12, K1
+	VMOVDQU8.Z      Z12, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z12
+	VFMADD213PS     Z8, Z7, Z12
+	VMINPS          Z12, Z11, Z11
+	VPADDD.BCST     40(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    32(R10), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z20, Z1
+	VPADDD.BCST     40(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    32(R11), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z22, Z2
 	PREFETCHT0      448(R9)
-	VBROADCASTI32X4 28(BX), Z18
-	VINSERTI32X4    $0x01, 28(SI), Z18, Z18
-	VINSERTI32X4    $0x02, 28(DI), Z18, Z18
-	VINSERTI32X4    $0x03, 28(R8), Z18, Z18
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VBROADCASTI32X4 28(BX), Z11
+	VINSERTI32X4    $0x01, 28(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 28(DI), Z11, Z11
+	VINSERTI32X4    $0x03, 28(R8), Z11, Z11
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
 	PREFETCHT0      512(R9)
-	VBROADCASTI32X4 28(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 28(SI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 28(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 28(R8)(AX*1), Z19, Z19
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 28(BX)(AX*2), Z20
+	VBROADCASTI32X4 28(BX)(AX*1), Z12
+	VINSERTI32X4    $0x01, 28(SI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 28(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 28(R8)(AX*1), Z12, Z12
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 28(BX)(AX*2), Z14
 	PREFETCHT0      576(R9)
-	VINSERTI32X4    $0x01, 28(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 28(DI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x03, 28(R8)(AX*2), Z20, Z20
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 28(BX)(CX*1), Z21
+	VINSERTI32X4    $0x01, 28(SI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x02, 28(DI)(AX*2), Z14, Z14
+	VINSERTI32X4    $0x03, 28(R8)(AX*2), Z14, Z14
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 28(BX)(CX*1), Z15
 	PREFETCHT0      640(R9)
-	VINSERTI32X4    $0x01, 28(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 28(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 28(R8)(CX*1), Z21, Z21
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
-	VPUNPCKLDQ      Z19, Z18, Z22
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z18, Z22
-	VPUNPCKHQDQ     Z20, Z18, Z18
-	VPMULTISHIFTQB  Z21, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   88(R10), Z20, Z10
-	VPDPBUSD.BCST   88(R11), Z20, Z14
-	VPMULTISHIFTQB  Z21, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   92(R10), Z20, Z10
-	VPDPBUSD.BCST   92(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   96(R10), Z20, Z10
-	VPDPBUSD.BCST   96(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   100(R10), Z20, Z10
-	VPDPBUSD.BCST   100(R11), Z20, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   104(R10), Z20, Z11
-	VPDPBUSD.BCST   104(R11), Z20, Z15
-	VPMULTISHIFTQB  Z22, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   108(R10), Z20, Z11
-	VPDPBUSD.BCST   108(R11), Z20, Z15
-	VPMULTISHIFTQB  Z18, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   112(R10), Z20, Z11
-	VPDPBUSD.BCST   112(R11), Z20, Z15
-	VPMULTISHIFTQB  Z18, Z9, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   116(R10), Z18, Z11
-	VPDPBUSD.BCST   116(R11), Z18, Z15
-	VPSRLD          $0x04, Z21, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z18, Z20, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z18, Z18
-	VPSRLD          $0x04, Z19, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VBROADCASTI32X4 42(BX), Z20
-	VINSERTI32X4    $0x01, 42(SI), Z20, Z20
+	VINSERTI32X4    $0x01, 28(SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 28(DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 28(R8)(CX*1), Z15, Z15
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VPUNPCKLDQ      Z12, Z11, Z17
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLQDQ     Z12, Z17, Z15
+	VPUNPCKHQDQ     Z12, Z17, Z12
+	VPUNPCKLQDQ     Z14, Z11, Z17
+	VPUNPCKHQDQ     Z14, Z11, Z11
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z20
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z18, Z9, Z23
+	VPMULTISHIFTQB  Z18, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   44(R10), Z23, Z14
+	VPDPBUSD.BCST   44(R11), Z23, Z21
+	VPDPBUSD.BCST   48(R10), Z24, Z14
+	VPDPBUSD.BCST   48(R11), Z24, Z21
+	VPMULTISHIFTQB  Z16, Z9, Z23
+	VPMULTISHIFTQB  Z16, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   52(R10), Z23, Z14
+	VPDPBUSD.BCST   52(R11), Z23, Z21
+	VPDPBUSD.BCST   56(R10), Z24, Z14
+	VPDPBUSD.BCST   56(R11), Z24, Z21
+	VPMULTISHIFTQB  Z19, Z9, Z23
+	VPMULTISHIFTQB  Z19, Z10, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   60(R10), Z23, Z20
+	VPDPBUSD.BCST   60(R11), Z23, Z22
+	VPDPBUSD.BCST   64(R10), Z19, Z20
+	VPDPBUSD.BCST   64(R11), Z19, Z22
+	VPMULTISHIFTQB  Z13, Z9, Z19
+	VPMULTISHIFTQB  Z13, Z10, Z13
+	VPERMB          Z3, Z19, Z19
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   68(R10), Z19, Z20
+	VPDPBUSD.BCST   68(R11), Z19, Z22
+	VPDPBUSD.BCST   72(R10), Z13, Z20
+	VPDPBUSD.BCST   72(R11), Z13, Z22
+	VPCMPUB         $0x02, Z4, Z18, K1
+	VMOVDQU8.Z      Z18, K1, Z13
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z18
+	VFMADD213PS     Z8, Z7, Z18
+	VMINPS          Z18, Z13, Z13
+	VPADDD.BCST     80(R10), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    76(R10), Z18
+	VMULPS          Z13, Z18, Z18
+	VFMADD231PS     Z18, Z14, Z1
+	VPADDD.BCST     80(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    76(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z21, Z2
+	VPCMPUB         $0x02, Z4, Z16, K1
+	VMOVDQU8.Z      Z16, K1, Z13
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     84(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    76(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z20, Z1
+	VPADDD.BCST     84(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    76(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z2
+	VBROADCASTI32X4 42(BX), Z13
+	VINSERTI32X4    $0x01, 42(SI), Z13, Z13
 	PREFETCHT0      704(R9)
-	VINSERTI32X4    $0x02, 42(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 42(R8), Z20, Z20
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 42(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 42(SI)(AX*1), Z21, Z21
+	VINSERTI32X4    $0x02, 42(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 42(R8), Z13, Z13
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 42(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 42(SI)(AX*1), Z14, Z14
 	PREFETCHT0      768(R9)
-	VINSERTI32X4    $0x02, 42(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 42(R8)(AX*1), Z21, Z21
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
-	VBROADCASTI32X4 42(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 42(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 42(DI)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, 42(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 42(R8)(AX*1), Z14, Z14
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 42(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 42(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 42(DI)(AX*2), Z16, Z16
 	PREFETCHT0      832(R9)
-	VINSERTI32X4    $0x03, 42(R8)(AX*2), Z22, Z22
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z22, Z22
-	VBROADCASTI32X4 42(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 42(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 42(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 42(R8)(CX*1), Z23, Z23
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   132(R10), Z22, Z12
-	VPDPBUSD.BCST   132(R11), Z22, Z16
-	VPMULTISHIFTQB  Z23, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   136(R10), Z22, Z12
-	VPDPBUSD.BCST   136(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   140(R10), Z22, Z12
-	VPDPBUSD.BCST   140(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   144(R10), Z22, Z12
-	VPDPBUSD.BCST   144(R11), Z22, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   148(R10), Z22, Z13
-	VPDPBUSD.BCST   148(R11), Z22, Z17
-	VPMULTISHIFTQB  Z24, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   152(R10), Z22, Z13
-	VPDPBUSD.BCST   152(R11), Z22, Z17
-	VPMULTISHIFTQB  Z20, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   156(R10), Z22, Z13
-	VPDPBUSD.BCST   156(R11), Z22, Z17
-	VPMULTISHIFTQB  Z20, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   160(R10), Z20, Z13
-	VPDPBUSD.BCST   160(R11), Z20, Z17
-	VPSRLD          $0x04, Z23, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z20, Z22, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z20, Z20
-	VPSRLD          $0x04, Z21, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VPADDD.BCST     124(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    120(R10), Z22
-	VMULPS          Z18, Z22, Z22
-	VFMADD231PS     Z22, Z10, Z1
-	VPADDD.BCST     124(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    120(R11), Z10
-	VMULPS          Z18, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z2
-	VPADDD.BCST     128(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    120(R10), Z10
-	VMULPS          Z19, Z10, Z10
-	VFMADD231PS     Z10, Z11, Z1
-	VPADDD.BCST     128(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    120(R11), Z10
-	VMULPS          Z19, Z10, Z10
-	VFMADD231PS     Z10, Z15, Z2
-	VPADDD.BCST     168(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    164(R10), Z10
-	VMULPS          Z20, Z10, Z10
-	VFMADD231PS     Z10, Z12, Z1
-	VPADDD.BCST     168(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    164(R11), Z10
-	VMULPS          Z20, Z10, Z10
-	VFMADD231PS     Z10, Z16, Z2
-	VPADDD.BCST     172(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    164(R10), Z10
-	VMULPS          Z21, Z10, Z10
-	VFMADD231PS     Z10, Z13, Z1
-	VPADDD.BCST     172(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    164(R11), Z10
-	VMULPS          Z21, Z10, Z10
-	VFMADD231PS     Z10, Z17, Z2
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
+	VINSERTI32X4    $0x03, 42(R8)(AX*2), Z16, Z16
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 42(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 42(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 42(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 42(R8)(CX*1), Z18, Z18
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VPUNPCKLDQ      Z14, Z13, Z19
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z18, Z16, Z14
+	VPUNPCKHDQ      Z18, Z16, Z16
+	VPUNPCKLQDQ     Z14, Z19, Z18
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z16, Z13, Z19
+	VPUNPCKHQDQ     Z16, Z13, Z13
 	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z20
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z15, Z9, Z23
+	VPMULTISHIFTQB  Z15, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   88(R10), Z23, Z16
+	VPDPBUSD.BCST   88(R11), Z23, Z21
+	VPDPBUSD.BCST   92(R10), Z24, Z16
+	VPDPBUSD.BCST   92(R11), Z24, Z21
+	VPMULTISHIFTQB  Z12, Z9, Z23
+	VPMULTISHIFTQB  Z12, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   96(R10), Z23, Z16
+	VPDPBUSD.BCST   96(R11), Z23, Z21
+	VPDPBUSD.BCST   100(R10), Z24, Z16
+	VPDPBUSD.BCST   100(R11), Z24, Z21
+	VPMULTISHIFTQB  Z17, Z9, Z23
+	VPMULTISHIFTQB  Z17, Z10, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   104(R10), Z23, Z20
+	VPDPBUSD.BCST   104(R11), Z23, Z22
+	VPDPBUSD.BCST   108(R10), Z17, Z20
+	VPDPBUSD.BCST   108(R11), Z17, Z22
+	VPMULTISHIFTQB  Z11, Z9, Z17
+	VPMULTISHIFTQB  Z11, Z10, Z11
+	VPERMB          Z3, Z17, Z17
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   112(R10), Z17, Z20
+	VPDPBUSD.BCST   112(R11), Z17, Z22
+	VPDPBUSD.BCST   116(R10), Z11, Z20
+	VPDPBUSD.BCST   116(R11), Z11, Z22
+	VPCMPUB         $0x02, Z4, Z15, K1
+	VMOVDQU8.Z      Z15, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z11, Z11
+	VPADDD.BCST     124(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    120(R10), Z15
+	VMULPS          Z11, Z15, Z15
+	VFMADD231PS     Z15, Z16, Z1
+	VPADDD.BCST     124(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    120(R11), Z15
+	VMULPS          Z11, Z15, Z15
+	VFMADD231PS     Z15, Z21, Z2
+	VPCMPUB         $0x02, Z4, Z12, K1
+	VMOVDQU8.Z      Z12, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z12
+	VFMADD213PS     Z8, Z7, Z12
+	VMINPS          Z12, Z11, Z11
+	VPADDD.BCST     128(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    120(R10), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z20, Z1
+	VPADDD.BCST     128(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    120(R11), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z22, Z2
 	PREFETCHT0      896(R9)
-	VBROADCASTI32X4 56(BX), Z18
-	VINSERTI32X4    $0x01, 56(SI), Z18, Z18
-	VINSERTI32X4    $0x02, 56(DI), Z18, Z18
-	VINSERTI32X4    $0x03, 56(R8), Z18, Z18
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VBROADCASTI32X4 56(BX), Z11
+	VINSERTI32X4    $0x01, 56(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 56(DI), Z11, Z11
+	VINSERTI32X4    $0x03, 56(R8), Z11, Z11
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
 	PREFETCHT0      960(R9)
-	VBROADCASTI32X4 56(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 56(SI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 56(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 56(R8)(AX*1), Z19, Z19
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 56(BX)(AX*2), Z20
+	VBROADCASTI32X4 56(BX)(AX*1), Z12
+	VINSERTI32X4    $0x01, 56(SI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 56(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 56(R8)(AX*1), Z12, Z12
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 56(BX)(AX*2), Z15
 	PREFETCHT0      1024(R9)
-	VINSERTI32X4    $0x01, 56(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 56(DI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x03, 56(R8)(AX*2), Z20, Z20
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 56(BX)(CX*1), Z21
+	VINSERTI32X4    $0x01, 56(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 56(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 56(R8)(AX*2), Z15, Z15
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 56(BX)(CX*1), Z16
 	PREFETCHT0      1088(R9)
-	VINSERTI32X4    $0x01, 56(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 56(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 56(R8)(CX*1), Z21, Z21
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
-	VPUNPCKLDQ      Z19, Z18, Z22
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z18, Z22
-	VPUNPCKHQDQ     Z20, Z18, Z18
-	VPMULTISHIFTQB  Z21, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   176(R10), Z20, Z10
-	VPDPBUSD.BCST   176(R11), Z20, Z14
-	VPMULTISHIFTQB  Z21, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   180(R10), Z20, Z10
-	VPDPBUSD.BCST   180(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   184(R10), Z20, Z10
-	VPDPBUSD.BCST   184(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   188(R10), Z20, Z10
-	VPDPBUSD.BCST   188(R11), Z20, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   192(R10), Z20, Z11
-	VPDPBUSD.BCST   192(R11), Z20, Z15
-	VPMULTISHIFTQB  Z22, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   196(R10), Z20, Z11
-	VPDPBUSD.BCST   196(R11), Z20, Z15
-	VPMULTISHIFTQB  Z18, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   200(R10), Z20, Z11
-	VPDPBUSD.BCST   200(R11), Z20, Z15
-	VPMULTISHIFTQB  Z18, Z9, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   204(R10), Z18, Z11
-	VPDPBUSD.BCST   204(R11), Z18, Z15
-	VPSRLD          $0x04, Z21, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z18, Z20, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z18, Z18
-	VPSRLD          $0x04, Z19, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VBROADCASTI32X4 70(BX), Z20
-	VINSERTI32X4    $0x01, 70(SI), Z20, Z20
-	PREFETCHT0      1152(R9)
-	VINSERTI32X4    $0x02, 70(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 70(R8), Z20, Z20
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 70(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 70(SI)(AX*1), Z21, Z21
-	PREFETCHT0      1216(R9)
-	VINSERTI32X4    $0x02, 70(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 70(R8)(AX*1), Z21, Z21
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
-	VBROADCASTI32X4 70(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 70(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 70(DI)(AX*2), Z22, Z22
-	PREFETCHT0      1280(R9)
-	VINSERTI32X4    $0x03, 70(R8)(AX*2), Z22, Z22
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z22, Z22
-	VBROADCASTI32X4 70(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 70(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 70(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 70(R8)(CX*1), Z23, Z23
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   220(R10), Z22, Z12
-	VPDPBUSD.BCST   220(R11), Z22, Z16
-	VPMULTISHIFTQB  Z23, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   224(R10), Z22, Z12
-	VPDPBUSD.BCST   224(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   228(R10), Z22, Z12
-	VPDPBUSD.BCST   228(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   232(R10), Z22, Z12
-	VPDPBUSD.BCST   232(R11), Z22, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   236(R10), Z22, Z13
-	VPDPBUSD.BCST   236(R11), Z22, Z17
-	VPMULTISHIFTQB  Z24, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   240(R10), Z22, Z13
-	VPDPBUSD.BCST   240(R11), Z22, Z17
-	VPMULTISHIFTQB  Z20, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   244(R10), Z22, Z13
-	VPDPBUSD.BCST   244(R11), Z22, Z17
-	VPMULTISHIFTQB  Z20, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   248(R10), Z20, Z13
-	VPDPBUSD.BCST   248(R11), Z20, Z17
-	VPSRLD          $0x04, Z23, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z20, Z22, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z20, Z20
-	VPSRLD          $0x04, Z21, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VPADDD.BCST     212(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    208(R10), Z22
-	VMULPS          Z18, Z22, Z22
-	VFMADD231PS     Z22, Z10, Z1
-	VPADDD.BCST     212(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    208(R11), Z10
-	VMULPS          Z18, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z2
-	VPADDD.BCST     216(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    208(R10), Z10
-	VMULPS          Z19, Z10, Z10
-	VFMADD231PS     Z10, Z11, Z1
-	VPADDD.BCST     216(R11), Z15, Z15
+	VINSERTI32X4    $0x01, 56(SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 56(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 56(R8)(CX*1), Z16, Z16
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VPUNPCKLDQ      Z12, Z11, Z17
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z12, Z17, Z16
+	VPUNPCKHQDQ     Z12, Z17, Z12
+	VPUNPCKLQDQ     Z15, Z11, Z17
+	VPUNPCKHQDQ     Z15, Z11, Z11
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z20
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z18, Z9, Z23
+	VPMULTISHIFTQB  Z18, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   132(R10), Z23, Z15
+	VPDPBUSD.BCST   132(R11), Z23, Z21
+	VPDPBUSD.BCST   136(R10), Z24, Z15
+	VPDPBUSD.BCST   136(R11), Z24, Z21
+	VPMULTISHIFTQB  Z14, Z9, Z23
+	VPMULTISHIFTQB  Z14, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   140(R10), Z23, Z15
+	VPDPBUSD.BCST   140(R11), Z23, Z21
+	VPDPBUSD.BCST   144(R10), Z24, Z15
+	VPDPBUSD.BCST   144(R11), Z24, Z21
+	VPMULTISHIFTQB  Z19, Z9, Z23
+	VPMULTISHIFTQB  Z19, Z10, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   148(R10), Z23, Z20
+	VPDPBUSD.BCST   148(R11), Z23, Z22
+	VPDPBUSD.BCST   152(R10), Z19, Z20
+	VPDPBUSD.BCST   152(R11), Z19, Z22
+	VPMULTISHIFTQB  Z13, Z9, Z19
+	VPMULTISHIFTQB  Z13, Z10, Z13
+	VPERMB          Z3, Z19, Z19
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   156(R10), Z19, Z20
+	VPDPBUSD.BCST   156(R11), Z19, Z22
+	VPDPBUSD.BCST   160(R10), Z13, Z20
+	VPDPBUSD.BCST   160(R11), Z13, Z22
+	VPCMPUB         $0x02, Z4, Z18, K1
+	VMOVDQU8.Z      Z18, K1, Z13
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z18
+	VFMADD213PS     Z8, Z7, Z18
+	VMINPS          Z18, Z13, Z13
+	VPADDD.BCST     168(R10), Z15, Z15
 	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    208(R11), Z10
-	VMULPS          Z19, Z10, Z10
-	VFMADD231PS     Z10, Z15, Z2
-	VPADDD.BCST     256(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    252(R10), Z10
-	VMULPS          Z20, Z10, Z10
-	VFMADD231PS     Z10, Z12, Z1
-	VPADDD.BCST     256(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    252(R11), Z10
-	VMULPS          Z20, Z10, Z10
-	VFMADD231PS     Z10, Z16, Z2
-	VPADDD.BCST     260(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    252(R10), Z10
-	VMULPS          Z21, Z10, Z10
-	VFMADD231PS     Z10, Z13, Z1
-	VPADDD.BCST     260(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    252(R11), Z10
-	VMULPS          Z21, Z10, Z10
-	VFMADD231PS     Z10, Z17, Z2
-	VMOVDQA32       Z0, Z10
+	VBROADCASTSS    164(R10), Z18
+	VMULPS          Z13, Z18, Z18
+	VFMADD231PS     Z18, Z15, Z1
+	VPADDD.BCST     168(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    164(R11), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z21, Z2
+	VPCMPUB         $0x02, Z4, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z13
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     172(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    164(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z20, Z1
+	VPADDD.BCST     172(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    164(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z2
+	VBROADCASTI32X4 70(BX), Z13
+	VINSERTI32X4    $0x01, 70(SI), Z13, Z13
+	PREFETCHT0      1152(R9)
+	VINSERTI32X4    $0x02, 70(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 70(R8), Z13, Z13
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 70(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 70(SI)(AX*1), Z14, Z14
+	PREFETCHT0      1216(R9)
+	VINSERTI32X4    $0x02, 70(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 70(R8)(AX*1), Z14, Z14
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 70(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 70(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 70(DI)(AX*2), Z15, Z15
+	PREFETCHT0      1280(R9)
+	VINSERTI32X4    $0x03, 70(R8)(AX*2), Z15, Z15
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 70(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 70(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 70(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 70(R8)(CX*1), Z18, Z18
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VPUNPCKLDQ      Z14, Z13, Z19
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z18, Z15, Z14
+	VPUNPCKHDQ      Z18, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z19, Z18
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z15, Z13, Z19
+	VPUNPCKHQDQ     Z15, Z13, Z13
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z20
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z16, Z9, Z23
+	VPMULTISHIFTQB  Z16, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   176(R10), Z23, Z15
+	VPDPBUSD.BCST   176(R11), Z23, Z21
+	VPDPBUSD.BCST   180(R10), Z24, Z15
+	VPDPBUSD.BCST   180(R11), Z24, Z21
+	VPMULTISHIFTQB  Z12, Z9, Z23
+	VPMULTISHIFTQB  Z12, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   184(R10), Z23, Z15
+	VPDPBUSD.BCST   184(R11), Z23, Z21
+	VPDPBUSD.BCST   188(R10), Z24, Z15
+	VPDPBUSD.BCST   188(R11), Z24, Z21
+	VPMULTISHIFTQB  Z17, Z9, Z23
+	VPMULTISHIFTQB  Z17, Z10, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   192(R10), Z23, Z20
+	VPDPBUSD.BCST   192(R11), Z23, Z22
+	VPDPBUSD.BCST   196(R10), Z17, Z20
+	VPDPBUSD.BCST   196(R11), Z17, Z22
+	VPMULTISHIFTQB  Z11, Z9, Z17
+	VPMULTISHIFTQB  Z11, Z10, Z11
+	VPERMB          Z3, Z17, Z17
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   200(R10), Z17, Z20
+	VPDPBUSD.BCST   200(R11), Z17, Z22
+	VPDPBUSD.BCST   204(R10), Z11, Z20
+	VPDPBUSD.BCST   204(R11), Z11, Z22
+	VPCMPUB         $0x02, Z4, Z16, K1
+	VMOVDQU8.Z      Z16, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z16
+	VFMADD213PS     Z8, Z7, Z16
+	VMINPS          Z16, Z11, Z11
+	VPADDD.BCST     212(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    208(R10), Z16
+	VMULPS          Z11, Z16, Z16
+	VFMADD231PS     Z16, Z15, Z1
+	VPADDD.BCST     212(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    208(R11), Z15
+	VMULPS          Z11, Z15, Z15
+	VFMADD231PS     Z15, Z21, Z2
+	VPCMPUB         $0x02, Z4, Z12, K1
+	VMOVDQU8.Z      Z12, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z12
+	VFMADD213PS     Z8, Z7, Z12
+	VMINPS          Z12, Z11, Z11
+	VPADDD.BCST     216(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    208(R10), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z20, Z1
+	VPADDD.BCST     216(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    208(R11), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z22, Z2
+	PREFETCHT0      1344(R9)
+	VBROADCASTI32X4 84(BX), Z11
+	VINSERTI32X4    $0x01, 84(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 84(DI), Z11, Z11
+	VINSERTI32X4    $0x03, 84(R8), Z11, Z11
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	PREFETCHT0      1408(R9)
+	VBROADCASTI32X4 84(BX)(AX*1), Z12
+	VINSERTI32X4    $0x01, 84(SI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 84(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 84(R8)(AX*1), Z12, Z12
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 84(BX)(AX*2), Z15
+	PREFETCHT0      1472(R9)
+	VINSERTI32X4    $0x01, 84(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 84(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 84(R8)(AX*2), Z15, Z15
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 84(BX)(CX*1), Z16
+	PREFETCHT0      1536(R9)
+	VINSERTI32X4    $0x01, 84(SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 84(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 84(R8)(CX*1), Z16, Z16
+	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VPUNPCKLDQ      Z12, Z11, Z17
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z12, Z17, Z16
+	VPUNPCKHQDQ     Z12, Z17, Z12
+	VPUNPCKLQDQ     Z15, Z11, Z17
+	VPUNPCKHQDQ     Z15, Z11, Z11
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z20
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z18, Z9, Z23
+	VPMULTISHIFTQB  Z18, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   220(R10), Z23, Z15
+	VPDPBUSD.BCST   220(R11), Z23, Z21
+	VPDPBUSD.BCST   224(R10), Z24, Z15
+	VPDPBUSD.BCST   224(R11), Z24, Z21
+	VPMULTISHIFTQB  Z14, Z9, Z23
+	VPMULTISHIFTQB  Z14, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   228(R10), Z23, Z15
+	VPDPBUSD.BCST   228(R11), Z23, Z21
+	VPDPBUSD.BCST   232(R10), Z24, Z15
+	VPDPBUSD.BCST   232(R11), Z24, Z21
+	VPMULTISHIFTQB  Z19, Z9, Z23
+	VPMULTISHIFTQB  Z19, Z10, Z19
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   236(R10), Z23, Z20
+	VPDPBUSD.BCST   236(R11), Z23, Z22
+	VPDPBUSD.BCST   240(R10), Z19, Z20
+	VPDPBUSD.BCST   240(R11), Z19, Z22
+	VPMULTISHIFTQB  Z13, Z9, Z19
+	VPMULTISHIFTQB  Z13, Z10, Z13
+	VPERMB          Z3, Z19, Z19
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   244(R10), Z19, Z20
+	VPDPBUSD.BCST   244(R11), Z19, Z22
+	VPDPBUSD.BCST   248(R10), Z13, Z20
+	VPDPBUSD.BCST   248(R11), Z13, Z22
+	VPCMPUB         $0x02, Z4, Z18, K1
+	VMOVDQU8.Z      Z18, K1, Z13
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z18
+	VFMADD213PS     Z8, Z7, Z18
+	VMINPS          Z18, Z13, Z13
+	VPADDD.BCST     256(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    252(R10), Z18
+	VMULPS          Z13, Z18, Z18
+	VFMADD231PS     Z18, Z15, Z1
+	VPADDD.BCST     256(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    252(R11), Z15
+	VMULPS          Z13, Z15, Z15
+	VFMADD231PS     Z15, Z21, Z2
+	VPCMPUB         $0x02, Z4, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z13
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     260(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    252(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z20, Z1
+	VPADDD.BCST     260(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    252(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z2
+	VBROADCASTI32X4 96(BX), Z13
+	VINSERTI32X4    $0x01, 96(SI), Z13, Z13
+	PREFETCHT0      1600(R9)
+	VINSERTI32X4    $0x02, 96(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 96(R8), Z13, Z13
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z13, Z13
+	VBROADCASTI32X4 96(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 96(SI)(AX*1), Z14, Z14
+	PREFETCHT0      1664(R9)
+	VINSERTI32X4    $0x02, 96(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 96(R8)(AX*1), Z14, Z14
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z14, Z14
+	VBROADCASTI32X4 96(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 96(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 96(DI)(AX*2), Z15, Z15
+	PREFETCHT0      1728(R9)
+	VINSERTI32X4    $0x03, 96(R8)(AX*2), Z15, Z15
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 96(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 96(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 96(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 96(R8)(CX*1), Z18, Z18
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
+	VPUNPCKLDQ      Z14, Z13, Z19
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z18, Z15, Z14
+	VPUNPCKHDQ      Z18, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z19, Z18
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z15, Z13, Z19
+	VPUNPCKHQDQ     Z15, Z13, Z13
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z20
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPMULTISHIFTQB  Z16, Z9, Z23
+	VPMULTISHIFTQB  Z16, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   264(R10), Z23, Z15
+	VPDPBUSD.BCST   264(R11), Z23, Z21
+	VPDPBUSD.BCST   268(R10), Z24, Z15
+	VPDPBUSD.BCST   268(R11), Z24, Z21
+	VPMULTISHIFTQB  Z12, Z9, Z23
+	VPMULTISHIFTQB  Z12, Z10, Z24
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z24, Z24
+	VPDPBUSD.BCST   272(R10), Z23, Z15
+	VPDPBUSD.BCST   272(R11), Z23, Z21
+	VPDPBUSD.BCST   276(R10), Z24, Z15
+	VPDPBUSD.BCST   276(R11), Z24, Z21
+	VPMULTISHIFTQB  Z17, Z9, Z23
+	VPMULTISHIFTQB  Z17, Z10, Z17
+	VPERMB          Z3, Z23, Z23
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   280(R10), Z23, Z20
+	VPDPBUSD.BCST   280(R11), Z23, Z22
+	VPDPBUSD.BCST   284(R10), Z17, Z20
+	VPDPBUSD.BCST   284(R11), Z17, Z22
+	VPMULTISHIFTQB  Z11, Z9, Z17
+	VPMULTISHIFTQB  Z11, Z10, Z11
+	VPERMB          Z3, Z17, Z17
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   288(R10), Z17, Z20
+	VPDPBUSD.BCST   288(R11), Z17, Z22
+	VPDPBUSD.BCST   292(R10), Z11, Z20
+	VPDPBUSD.BCST   292(R11), Z11, Z22
+	VPCMPUB         $0x02, Z4, Z16, K1
+	VMOVDQU8.Z      Z16, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z16
+	VFMADD213PS     Z8, Z7, Z16
+	VMINPS          Z16, Z11, Z11
+	VPADDD.BCST     300(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    296(R10), Z16
+	VMULPS          Z11, Z16, Z16
+	VFMADD231PS     Z16, Z15, Z1
+	VPADDD.BCST     300(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    296(R11), Z15
+	VMULPS          Z11, Z15, Z15
+	VFMADD231PS     Z15, Z21, Z2
+	VPCMPUB         $0x02, Z4, Z12, K1
+	VMOVDQU8.Z      Z12, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z12
+	VFMADD213PS     Z8, Z7, Z12
+	VMINPS          Z12, Z11, Z11
+	VPADDD.BCST     304(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    296(R10), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z20, Z1
+	VPADDD.BCST     304(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    296(R11), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z22, Z2
 	VMOVDQA32       Z0, Z11
 	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
 	VMOVDQA32       Z0, Z15
 	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	PREFETCHT0      1344(R9)
-	VBROADCASTI32X4 84(BX), Z18
-	VINSERTI32X4    $0x01, 84(SI), Z18, Z18
-	VINSERTI32X4    $0x02, 84(DI), Z18, Z18
-	VINSERTI32X4    $0x03, 84(R8), Z18, Z18
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
-	PREFETCHT0      1408(R9)
-	VBROADCASTI32X4 84(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 84(SI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 84(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 84(R8)(AX*1), Z19, Z19
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 84(BX)(AX*2), Z20
-	PREFETCHT0      1472(R9)
-	VINSERTI32X4    $0x01, 84(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 84(DI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x03, 84(R8)(AX*2), Z20, Z20
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 84(BX)(CX*1), Z21
-	PREFETCHT0      1536(R9)
-	VINSERTI32X4    $0x01, 84(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 84(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 84(R8)(CX*1), Z21, Z21
-	VPSHUFB         order_0_1_2_12_3_4_5_13_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
-	VPUNPCKLDQ      Z19, Z18, Z22
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z18, Z22
-	VPUNPCKHQDQ     Z20, Z18, Z18
-	VPMULTISHIFTQB  Z21, Z8, Z20
+	VPMULTISHIFTQB  Z18, Z9, Z17
+	VPMULTISHIFTQB  Z18, Z10, Z20
+	VPERMB          Z3, Z17, Z17
 	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   264(R10), Z20, Z10
-	VPDPBUSD.BCST   264(R11), Z20, Z14
-	VPMULTISHIFTQB  Z21, Z9, Z20
+	VPDPBUSD.BCST   308(R10), Z17, Z11
+	VPDPBUSD.BCST   308(R11), Z17, Z15
+	VPDPBUSD.BCST   312(R10), Z20, Z11
+	VPDPBUSD.BCST   312(R11), Z20, Z15
+	VPMULTISHIFTQB  Z14, Z9, Z17
+	VPMULTISHIFTQB  Z14, Z10, Z20
+	VPERMB          Z3, Z17, Z17
 	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   268(R10), Z20, Z10
-	VPDPBUSD.BCST   268(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   272(R10), Z20, Z10
-	VPDPBUSD.BCST   272(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   276(R10), Z20, Z10
-	VPDPBUSD.BCST   276(R11), Z20, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   280(R10), Z20, Z11
-	VPDPBUSD.BCST   280(R11), Z20, Z15
-	VPMULTISHIFTQB  Z22, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   284(R10), Z20, Z11
-	VPDPBUSD.BCST   284(R11), Z20, Z15
-	VPMULTISHIFTQB  Z18, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   288(R10), Z20, Z11
-	VPDPBUSD.BCST   288(R11), Z20, Z15
-	VPMULTISHIFTQB  Z18, Z9, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   292(R10), Z18, Z11
-	VPDPBUSD.BCST   292(R11), Z18, Z15
-	VPSRLD          $0x04, Z21, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z18, Z20, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z18, Z18
-	VPSRLD          $0x04, Z19, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VBROADCASTI32X4 96(BX), Z20
-	VINSERTI32X4    $0x01, 96(SI), Z20, Z20
-	PREFETCHT0      1600(R9)
-	VINSERTI32X4    $0x02, 96(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 96(R8), Z20, Z20
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 96(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 96(SI)(AX*1), Z21, Z21
-	PREFETCHT0      1664(R9)
-	VINSERTI32X4    $0x02, 96(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 96(R8)(AX*1), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VBROADCASTI32X4 96(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 96(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 96(DI)(AX*2), Z22, Z22
-	PREFETCHT0      1728(R9)
-	VINSERTI32X4    $0x03, 96(R8)(AX*2), Z22, Z22
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
-	VBROADCASTI32X4 96(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 96(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 96(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 96(R8)(CX*1), Z23, Z23
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   308(R10), Z22, Z12
-	VPDPBUSD.BCST   308(R11), Z22, Z16
-	VPMULTISHIFTQB  Z23, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   312(R10), Z22, Z12
-	VPDPBUSD.BCST   312(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   316(R10), Z22, Z12
-	VPDPBUSD.BCST   316(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   320(R10), Z22, Z12
-	VPDPBUSD.BCST   320(R11), Z22, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   324(R10), Z22, Z13
-	VPDPBUSD.BCST   324(R11), Z22, Z17
-	VPMULTISHIFTQB  Z24, Z9, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   328(R10), Z22, Z13
-	VPDPBUSD.BCST   328(R11), Z22, Z17
-	VPMULTISHIFTQB  Z20, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   332(R10), Z22, Z13
-	VPDPBUSD.BCST   332(R11), Z22, Z17
-	VPMULTISHIFTQB  Z20, Z9, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   336(R10), Z20, Z13
-	VPDPBUSD.BCST   336(R11), Z20, Z17
-	VPSRLD          $0x04, Z23, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z20, Z22, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z20, Z20
-	VPSRLD          $0x04, Z21, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VPADDD.BCST     300(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    296(R10), Z22
-	VMULPS          Z18, Z22, Z22
-	VFMADD231PS     Z22, Z10, Z1
-	VPADDD.BCST     300(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    296(R11), Z10
-	VMULPS          Z18, Z10, Z10
-	VFMADD231PS     Z10, Z14, Z2
-	VPADDD.BCST     304(R10), Z11, Z11
+	VPDPBUSD.BCST   316(R10), Z17, Z11
+	VPDPBUSD.BCST   316(R11), Z17, Z15
+	VPDPBUSD.BCST   320(R10), Z20, Z11
+	VPDPBUSD.BCST   320(R11), Z20, Z15
+	VPMULTISHIFTQB  Z19, Z9, Z17
+	VPMULTISHIFTQB  Z19, Z10, Z19
+	VPERMB          Z3, Z17, Z17
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   324(R10), Z17, Z12
+	VPDPBUSD.BCST   324(R11), Z17, Z16
+	VPDPBUSD.BCST   328(R10), Z19, Z12
+	VPDPBUSD.BCST   328(R11), Z19, Z16
+	VPMULTISHIFTQB  Z13, Z9, Z17
+	VPMULTISHIFTQB  Z13, Z10, Z13
+	VPERMB          Z3, Z17, Z17
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   332(R10), Z17, Z12
+	VPDPBUSD.BCST   332(R11), Z17, Z16
+	VPDPBUSD.BCST   336(R10), Z13, Z12
+	VPDPBUSD.BCST   336(R11), Z13, Z16
+	VPCMPUB         $0x02, Z4, Z18, K1
+	VMOVDQU8.Z      Z18, K1, Z13
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z17
+	VFMADD213PS     Z8, Z7, Z17
+	VMINPS          Z17, Z13, Z13
+	VPADDD.BCST     344(R10), Z11, Z11
 	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    296(R10), Z10
-	VMULPS          Z19, Z10, Z10
-	VFMADD231PS     Z10, Z11, Z1
-	VPADDD.BCST     304(R11), Z15, Z15
+	VBROADCASTSS    340(R10), Z17
+	VMULPS          Z13, Z17, Z17
+	VFMADD231PS     Z17, Z11, Z1
+	VPADDD.BCST     344(R11), Z15, Z15
 	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    296(R11), Z10
-	VMULPS          Z19, Z10, Z10
-	VFMADD231PS     Z10, Z15, Z2
-	VPADDD.BCST     344(R10), Z12, Z12
+	VBROADCASTSS    340(R11), Z11
+	VMULPS          Z13, Z11, Z11
+	VFMADD231PS     Z11, Z15, Z2
+	VPCMPUB         $0x02, Z4, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z5, Z11, Z11
+	VPADDD          Z6, Z11, Z11
+	VMOVAPS         Z11, Z13
+	VFMADD213PS     Z8, Z7, Z13
+	VMINPS          Z13, Z11, Z11
+	VPADDD.BCST     348(R10), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    340(R10), Z10
-	VMULPS          Z20, Z10, Z10
-	VFMADD231PS     Z10, Z12, Z1
-	VPADDD.BCST     344(R11), Z16, Z16
+	VBROADCASTSS    340(R10), Z13
+	VMULPS          Z11, Z13, Z13
+	VFMADD231PS     Z13, Z12, Z1
+	VPADDD.BCST     348(R11), Z16, Z16
 	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    340(R11), Z10
-	VMULPS          Z20, Z10, Z10
-	VFMADD231PS     Z10, Z16, Z2
-	VPADDD.BCST     348(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    340(R10), Z10
-	VMULPS          Z21, Z10, Z10
-	VFMADD231PS     Z10, Z13, Z1
-	VPADDD.BCST     348(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    340(R11), Z10
-	VMULPS          Z21, Z10, Z10
-	VFMADD231PS     Z10, Z17, Z2
+	VBROADCASTSS    340(R11), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z16, Z2
 	ADDQ            $0x00000160, R10
 	ADDQ            $0x00000160, R11
 	ADDQ            $0x00000700, R9
@@ -57834,7 +57642,7 @@ block:
 	RET
 
 // func avx512DotQuadsQ4_0_ROCMFP4x1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -57846,12 +57654,13 @@ TEXT ·avx512DotQuadsQ4_0_ROCMFP4x1(SB), NOSPLIT, $0-176
 	KMOVW        DX, K2
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K3
-	VPBROADCASTD word0ff00000<>+0(SB), Z3
-	VPBROADCASTD word07e00000<>+0(SB), Z4
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z3
+	VPBROADCASTD word07f00000<>+0(SB), Z4
 	VPBROADCASTD word3b800000<>+0(SB), Z5
-	VPBROADCASTD wordbc000000<>+0(SB), Z6
+	VPBROADCASTD word40000000<>+0(SB), Z6
+	VPBROADCASTD wordbc000000<>+0(SB), Z7
 	VMOVDQU32    levels18<>+0(SB), Z2
-	VMOVDQU32    multishift3c342c241c140c04<>+0(SB), Z7
+	VMOVDQU32    multishift3c342c241c140c04<>+0(SB), Z8
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -57869,389 +57678,325 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VMOVDQU32       scales18<>+0(SB), Z8
+	VMOVDQU32       scales18<>+0(SB), Z9
 	PREFETCHT0      (R9)
-	VMOVDQU32       16(BX), Z9
-	VPERMT2B        80(BX), Z8, Z9
-	VMOVDQU32       16(SI), Z10
-	VPERMT2B        80(SI), Z8, Z10
-	VMOVDQA32       Z10, K1, Z9
-	VMOVDQU32       16(DI), Z10
-	VPERMT2B        80(DI), Z8, Z10
-	VMOVDQA32       Z10, K2, Z9
-	VMOVDQU32       16(R8), Z10
-	VPERMT2B        80(R8), Z8, Z10
-	VMOVDQA32       Z10, K3, Z9
-	PREFETCHT0      64(R9)
-	VMOVDQU32       16(BX)(AX*1), Z10
-	VPERMT2B        80(BX)(AX*1), Z8, Z10
-	VMOVDQU32       16(SI)(AX*1), Z11
-	VPERMT2B        80(SI)(AX*1), Z8, Z11
+	VMOVDQU32       16(BX), Z10
+	VPERMT2B        80(BX), Z9, Z10
+	VMOVDQU32       16(SI), Z11
+	VPERMT2B        80(SI), Z9, Z11
 	VMOVDQA32       Z11, K1, Z10
-	VMOVDQU32       16(DI)(AX*1), Z11
-	VPERMT2B        80(DI)(AX*1), Z8, Z11
+	VMOVDQU32       16(DI), Z11
+	VPERMT2B        80(DI), Z9, Z11
 	VMOVDQA32       Z11, K2, Z10
-	VMOVDQU32       16(R8)(AX*1), Z11
-	VPERMT2B        80(R8)(AX*1), Z8, Z11
+	VMOVDQU32       16(R8), Z11
+	VPERMT2B        80(R8), Z9, Z11
 	VMOVDQA32       Z11, K3, Z10
-	PREFETCHT0      128(R9)
-	VMOVDQU32       16(BX)(AX*2), Z11
-	VPERMT2B        80(BX)(AX*2), Z8, Z11
-	VMOVDQU32       16(SI)(AX*2), Z12
-	VPERMT2B        80(SI)(AX*2), Z8, Z12
+	PREFETCHT0      64(R9)
+	VMOVDQU32       16(BX)(AX*1), Z11
+	VPERMT2B        80(BX)(AX*1), Z9, Z11
+	VMOVDQU32       16(SI)(AX*1), Z12
+	VPERMT2B        80(SI)(AX*1), Z9, Z12
 	VMOVDQA32       Z12, K1, Z11
-	VMOVDQU32       16(DI)(AX*2), Z12
-	VPERMT2B        80(DI)(AX*2), Z8, Z12
+	VMOVDQU32       16(DI)(AX*1), Z12
+	VPERMT2B        80(DI)(AX*1), Z9, Z12
 	VMOVDQA32       Z12, K2, Z11
-	VMOVDQU32       16(R8)(AX*2), Z12
-	VPERMT2B        80(R8)(AX*2), Z8, Z12
+	VMOVDQU32       16(R8)(AX*1), Z12
+	VPERMT2B        80(R8)(AX*1), Z9, Z12
 	VMOVDQA32       Z12, K3, Z11
-	PREFETCHT0      192(R9)
-	VMOVDQU32       16(BX)(CX*1), Z12
-	VPERMT2B        80(BX)(CX*1), Z8, Z12
-	VMOVDQU32       16(SI)(CX*1), Z13
-	VPERMT2B        80(SI)(CX*1), Z8, Z13
+	PREFETCHT0      128(R9)
+	VMOVDQU32       16(BX)(AX*2), Z12
+	VPERMT2B        80(BX)(AX*2), Z9, Z12
+	VMOVDQU32       16(SI)(AX*2), Z13
+	VPERMT2B        80(SI)(AX*2), Z9, Z13
 	VMOVDQA32       Z13, K1, Z12
-	VMOVDQU32       16(DI)(CX*1), Z13
-	VPERMT2B        80(DI)(CX*1), Z8, Z13
+	VMOVDQU32       16(DI)(AX*2), Z13
+	VPERMT2B        80(DI)(AX*2), Z9, Z13
 	VMOVDQA32       Z13, K2, Z12
-	VMOVDQU32       16(R8)(CX*1), Z13
-	VPERMT2B        80(R8)(CX*1), Z8, Z13
+	VMOVDQU32       16(R8)(AX*2), Z13
+	VPERMT2B        80(R8)(AX*2), Z9, Z13
 	VMOVDQA32       Z13, K3, Z12
-	VPUNPCKLDQ      Z10, Z9, Z8
-	VPUNPCKHDQ      Z10, Z9, Z9
-	VPUNPCKLDQ      Z12, Z11, Z10
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPUNPCKLQDQ     Z10, Z8, Z12
-	VPUNPCKHQDQ     Z10, Z8, Z8
-	VPUNPCKLQDQ     Z11, Z9, Z10
+	PREFETCHT0      192(R9)
+	VMOVDQU32       16(BX)(CX*1), Z13
+	VPERMT2B        80(BX)(CX*1), Z9, Z13
+	VMOVDQU32       16(SI)(CX*1), Z14
+	VPERMT2B        80(SI)(CX*1), Z9, Z14
+	VMOVDQA32       Z14, K1, Z13
+	VMOVDQU32       16(DI)(CX*1), Z14
+	VPERMT2B        80(DI)(CX*1), Z9, Z14
+	VMOVDQA32       Z14, K2, Z13
+	VMOVDQU32       16(R8)(CX*1), Z14
+	VPERMT2B        80(R8)(CX*1), Z9, Z14
+	VMOVDQA32       Z14, K3, Z13
+	VPUNPCKLDQ      Z11, Z10, Z9
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z9, Z13
 	VPUNPCKHQDQ     Z11, Z9, Z9
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
+	VPUNPCKLQDQ     Z12, Z10, Z11
+	VPUNPCKHQDQ     Z12, Z10, Z10
+	VPCMPUB         $0x02, Z3, Z13, K4
+	VMOVDQU8.Z      Z13, K4, Z12
+	VPCMPUB         $0x02, Z3, Z9, K4
+	VMOVDQU8.Z      Z9, K4, Z9
+	VPCMPUB         $0x02, Z3, Z11, K4
+	VMOVDQU8.Z      Z11, K4, Z11
+	VPCMPUB         $0x02, Z3, Z10, K4
+	VMOVDQU8.Z      Z10, K4, Z10
 	PREFETCHT0      256(R9)
-	VBROADCASTI32X4 (BX), Z16
-	VINSERTI32X4    $0x01, (SI), Z16, Z16
-	VINSERTI32X4    $0x02, (DI), Z16, Z16
-	VINSERTI32X4    $0x03, (R8), Z16, Z16
+	VBROADCASTI32X4 (BX), Z13
+	VINSERTI32X4    $0x01, (SI), Z13, Z13
+	VINSERTI32X4    $0x02, (DI), Z13, Z13
+	VINSERTI32X4    $0x03, (R8), Z13, Z13
 	PREFETCHT0      320(R9)
-	VBROADCASTI32X4 (BX)(AX*1), Z17
-	VINSERTI32X4    $0x01, (SI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x02, (DI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x03, (R8)(AX*1), Z17, Z17
+	VBROADCASTI32X4 (BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, (SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, (DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, (R8)(AX*1), Z14, Z14
 	PREFETCHT0      384(R9)
-	VBROADCASTI32X4 (BX)(AX*2), Z18
-	VINSERTI32X4    $0x01, (SI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x02, (DI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x03, (R8)(AX*2), Z18, Z18
+	VBROADCASTI32X4 (BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, (SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, (DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, (R8)(AX*2), Z15, Z15
 	PREFETCHT0      448(R9)
-	VBROADCASTI32X4 (BX)(CX*1), Z19
-	VINSERTI32X4    $0x01, (SI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x02, (DI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x03, (R8)(CX*1), Z19, Z19
-	VPUNPCKLDQ      Z17, Z16, Z20
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPUNPCKLDQ      Z19, Z18, Z17
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLQDQ     Z17, Z20, Z19
-	VPUNPCKHQDQ     Z17, Z20, Z17
-	VPUNPCKLQDQ     Z18, Z16, Z20
-	VPUNPCKHQDQ     Z18, Z16, Z16
-	VPERMB          Z2, Z19, Z18
-	VPDPBUSD.BCST   (R10), Z18, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD.BCST   16(R10), Z18, Z13
-	VPERMB          Z2, Z17, Z18
-	VPDPBUSD.BCST   4(R10), Z18, Z11
-	VPMULTISHIFTQB  Z17, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   20(R10), Z17, Z13
-	VPERMB          Z2, Z20, Z17
-	VPDPBUSD.BCST   8(R10), Z17, Z11
-	VPMULTISHIFTQB  Z20, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   24(R10), Z17, Z13
-	VPERMB          Z2, Z16, Z17
-	VPDPBUSD.BCST   12(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z16
-	VPERMB          Z2, Z16, Z16
-	VPDPBUSD.BCST   28(R10), Z16, Z13
-	VPSLLD          $0x14, Z12, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VPSLLD          $0x0c, Z12, Z17
-	VPANDD          Z3, Z17, Z17
-	VPSUBD          Z17, Z4, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z5, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z6, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	PREFETCHT0      512(R9)
-	VBROADCASTI32X4 18(BX), Z18
-	VINSERTI32X4    $0x01, 18(SI), Z18, Z18
-	VINSERTI32X4    $0x02, 18(DI), Z18, Z18
-	VINSERTI32X4    $0x03, 18(R8), Z18, Z18
-	PREFETCHT0      576(R9)
-	VBROADCASTI32X4 18(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 18(SI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z19, Z19
-	PREFETCHT0      640(R9)
-	VBROADCASTI32X4 18(BX)(AX*2), Z20
-	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z20, Z20
-	PREFETCHT0      704(R9)
-	VBROADCASTI32X4 18(BX)(CX*1), Z21
-	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z21, Z21
-	VPUNPCKLDQ      Z19, Z18, Z22
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z18, Z22
-	VPUNPCKHQDQ     Z20, Z18, Z18
-	VPERMB          Z2, Z21, Z20
-	VPDPBUSD.BCST   44(R10), Z20, Z14
-	VPMULTISHIFTQB  Z21, Z7, Z20
-	VPERMB          Z2, Z20, Z20
-	VPDPBUSD.BCST   60(R10), Z20, Z15
-	VPERMB          Z2, Z19, Z20
-	VPDPBUSD.BCST   48(R10), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z7, Z19
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD.BCST   64(R10), Z19, Z15
-	VPERMB          Z2, Z22, Z19
-	VPDPBUSD.BCST   52(R10), Z19, Z14
-	VPMULTISHIFTQB  Z22, Z7, Z19
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD.BCST   68(R10), Z19, Z15
-	VPERMB          Z2, Z18, Z19
-	VPDPBUSD.BCST   56(R10), Z19, Z14
-	VPMULTISHIFTQB  Z18, Z7, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD.BCST   72(R10), Z18, Z15
-	VPSLLD          $0x04, Z12, Z18
-	VPANDD          Z3, Z18, Z18
-	VPSUBD          Z18, Z4, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z5, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z6, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VPSRLD          $0x04, Z12, Z12
-	VPANDD          Z3, Z12, Z12
-	VPSUBD          Z12, Z4, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z12, Z19, Z12
-	VPADDD          Z5, Z12, Z12
-	VADDPS          Z12, Z12, Z19
-	VADDPS          Z6, Z19, Z19
-	VMINPS          Z19, Z12, Z12
-	VPADDD.BCST     36(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    32(R10), Z19
-	VMULPS          Z16, Z19, Z19
-	VFMADD231PS     Z19, Z11, Z1
-	VPADDD.BCST     40(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    32(R10), Z11
-	VMULPS          Z17, Z11, Z11
-	VFMADD231PS     Z11, Z13, Z1
-	VPADDD.BCST     80(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    76(R10), Z11
-	VMULPS          Z18, Z11, Z11
-	VFMADD231PS     Z11, Z14, Z1
-	VPADDD.BCST     84(R10), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    76(R10), Z11
-	VMULPS          Z12, Z11, Z11
-	VFMADD231PS     Z11, Z15, Z1
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	PREFETCHT0      768(R9)
-	VBROADCASTI32X4 36(BX), Z15
-	VINSERTI32X4    $0x01, 36(SI), Z15, Z15
-	VINSERTI32X4    $0x02, 36(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 36(R8), Z15, Z15
-	PREFETCHT0      832(R9)
-	VBROADCASTI32X4 36(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 36(SI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 36(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 36(R8)(AX*1), Z16, Z16
-	PREFETCHT0      896(R9)
-	VBROADCASTI32X4 36(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 36(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 36(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 36(R8)(AX*2), Z17, Z17
-	PREFETCHT0      960(R9)
-	VBROADCASTI32X4 36(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 36(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 36(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 36(R8)(CX*1), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
+	VBROADCASTI32X4 (BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, (SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, (DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, (R8)(CX*1), Z16, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z16, Z15, Z14
 	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPERMB          Z2, Z18, Z17
-	VPDPBUSD.BCST   88(R10), Z17, Z11
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   104(R10), Z17, Z12
-	VPERMB          Z2, Z16, Z17
-	VPDPBUSD.BCST   92(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z16
-	VPERMB          Z2, Z16, Z16
-	VPDPBUSD.BCST   108(R10), Z16, Z12
-	VPERMB          Z2, Z19, Z16
-	VPDPBUSD.BCST   96(R10), Z16, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z16
-	VPERMB          Z2, Z16, Z16
-	VPDPBUSD.BCST   112(R10), Z16, Z12
-	VPERMB          Z2, Z15, Z16
-	VPDPBUSD.BCST   100(R10), Z16, Z11
-	VPMULTISHIFTQB  Z15, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   116(R10), Z15, Z12
-	VPSLLD          $0x14, Z8, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPSLLD          $0x0c, Z8, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	PREFETCHT0      1024(R9)
-	VBROADCASTI32X4 54(BX), Z17
-	VINSERTI32X4    $0x01, 54(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 54(DI), Z17, Z17
-	VINSERTI32X4    $0x03, 54(R8), Z17, Z17
-	PREFETCHT0      1088(R9)
-	VBROADCASTI32X4 54(BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, 54(SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 54(DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 54(R8)(AX*1), Z18, Z18
-	PREFETCHT0      1152(R9)
-	VBROADCASTI32X4 54(BX)(AX*2), Z19
-	VINSERTI32X4    $0x01, 54(SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, 54(DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, 54(R8)(AX*2), Z19, Z19
-	PREFETCHT0      1216(R9)
-	VBROADCASTI32X4 54(BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, 54(SI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 54(DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 54(R8)(CX*1), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
-	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z14, Z17, Z16
+	VPUNPCKHQDQ     Z14, Z17, Z14
+	VPUNPCKLQDQ     Z15, Z13, Z17
+	VPUNPCKHQDQ     Z15, Z13, Z13
+	PREFETCHT0      512(R9)
+	VBROADCASTI32X4 18(BX), Z15
+	VINSERTI32X4    $0x01, 18(SI), Z15, Z15
+	VINSERTI32X4    $0x02, 18(DI), Z15, Z15
+	VINSERTI32X4    $0x03, 18(R8), Z15, Z15
+	PREFETCHT0      576(R9)
+	VBROADCASTI32X4 18(BX)(AX*1), Z18
+	VINSERTI32X4    $0x01, 18(SI)(AX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z18, Z18
+	PREFETCHT0      640(R9)
+	VBROADCASTI32X4 18(BX)(AX*2), Z19
+	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z19, Z19
+	PREFETCHT0      704(R9)
+	VBROADCASTI32X4 18(BX)(CX*1), Z20
+	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z20, Z20
+	VPUNPCKLDQ      Z18, Z15, Z21
+	VPUNPCKHDQ      Z18, Z15, Z15
 	VPUNPCKLDQ      Z20, Z19, Z18
 	VPUNPCKHDQ      Z20, Z19, Z19
 	VPUNPCKLQDQ     Z18, Z21, Z20
 	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VPERMB          Z2, Z20, Z19
-	VPDPBUSD.BCST   132(R10), Z19, Z13
-	VPMULTISHIFTQB  Z20, Z7, Z19
-	VPERMB          Z2, Z19, Z19
-	VPDPBUSD.BCST   148(R10), Z19, Z14
-	VPERMB          Z2, Z18, Z19
-	VPDPBUSD.BCST   136(R10), Z19, Z13
-	VPMULTISHIFTQB  Z18, Z7, Z18
+	VPUNPCKLQDQ     Z19, Z15, Z21
+	VPUNPCKHQDQ     Z19, Z15, Z15
+	VMOVDQA32       Z0, Z19
+	VMOVDQA32       Z0, Z22
+	VPERMB          Z2, Z16, Z23
+	VPMULTISHIFTQB  Z16, Z8, Z16
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   (R10), Z23, Z19
+	VPDPBUSD.BCST   16(R10), Z16, Z22
+	VPERMB          Z2, Z14, Z16
+	VPMULTISHIFTQB  Z14, Z8, Z14
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   4(R10), Z16, Z19
+	VPDPBUSD.BCST   20(R10), Z14, Z22
+	VPERMB          Z2, Z17, Z14
+	VPMULTISHIFTQB  Z17, Z8, Z16
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   8(R10), Z14, Z19
+	VPDPBUSD.BCST   24(R10), Z16, Z22
+	VPERMB          Z2, Z13, Z14
+	VPMULTISHIFTQB  Z13, Z8, Z13
+	VPERMB          Z2, Z13, Z13
+	VPDPBUSD.BCST   12(R10), Z14, Z19
+	VPDPBUSD.BCST   28(R10), Z13, Z22
+	VPSLLD          $0x14, Z12, Z13
+	VPANDD          Z4, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     36(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    32(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z19, Z1
+	VPSLLD          $0x0c, Z12, Z13
+	VPANDD          Z4, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     40(R10), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    32(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z1
+	PREFETCHT0      768(R9)
+	VBROADCASTI32X4 36(BX), Z13
+	VINSERTI32X4    $0x01, 36(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 36(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 36(R8), Z13, Z13
+	PREFETCHT0      832(R9)
+	VBROADCASTI32X4 36(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 36(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 36(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 36(R8)(AX*1), Z14, Z14
+	PREFETCHT0      896(R9)
+	VBROADCASTI32X4 36(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 36(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 36(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 36(R8)(AX*2), Z16, Z16
+	PREFETCHT0      960(R9)
+	VBROADCASTI32X4 36(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 36(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 36(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 36(R8)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z14, Z13, Z19
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z17, Z16, Z14
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z14, Z19, Z17
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z16, Z13, Z19
+	VPUNPCKHQDQ     Z16, Z13, Z13
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z22
+	VPERMB          Z2, Z20, Z23
+	VPMULTISHIFTQB  Z20, Z8, Z20
+	VPERMB          Z2, Z20, Z20
+	VPDPBUSD.BCST   44(R10), Z23, Z16
+	VPDPBUSD.BCST   60(R10), Z20, Z22
+	VPERMB          Z2, Z18, Z20
+	VPMULTISHIFTQB  Z18, Z8, Z18
 	VPERMB          Z2, Z18, Z18
-	VPDPBUSD.BCST   152(R10), Z18, Z14
+	VPDPBUSD.BCST   48(R10), Z20, Z16
+	VPDPBUSD.BCST   64(R10), Z18, Z22
 	VPERMB          Z2, Z21, Z18
-	VPDPBUSD.BCST   140(R10), Z18, Z13
-	VPMULTISHIFTQB  Z21, Z7, Z18
-	VPERMB          Z2, Z18, Z18
-	VPDPBUSD.BCST   156(R10), Z18, Z14
-	VPERMB          Z2, Z17, Z18
-	VPDPBUSD.BCST   144(R10), Z18, Z13
-	VPMULTISHIFTQB  Z17, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   160(R10), Z17, Z14
-	VPSLLD          $0x04, Z8, Z17
-	VPANDD          Z3, Z17, Z17
-	VPSUBD          Z17, Z4, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z5, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z6, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSRLD          $0x04, Z8, Z8
-	VPANDD          Z3, Z8, Z8
-	VPSUBD          Z8, Z4, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z8, Z18, Z8
-	VPADDD          Z5, Z8, Z8
-	VADDPS          Z8, Z8, Z18
-	VADDPS          Z6, Z18, Z18
-	VMINPS          Z18, Z8, Z8
-	VPADDD.BCST     124(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    120(R10), Z18
+	VPMULTISHIFTQB  Z21, Z8, Z20
+	VPERMB          Z2, Z20, Z20
+	VPDPBUSD.BCST   52(R10), Z18, Z16
+	VPDPBUSD.BCST   68(R10), Z20, Z22
+	VPERMB          Z2, Z15, Z18
+	VPMULTISHIFTQB  Z15, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   56(R10), Z18, Z16
+	VPDPBUSD.BCST   72(R10), Z15, Z22
+	VPSLLD          $0x04, Z12, Z15
+	VPANDD          Z4, Z15, Z15
+	VPADDD          Z5, Z15, Z15
+	VMOVAPS         Z15, Z18
+	VFMADD213PS     Z7, Z6, Z18
+	VMINPS          Z18, Z15, Z15
+	VPADDD.BCST     80(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    76(R10), Z18
 	VMULPS          Z15, Z18, Z18
-	VFMADD231PS     Z18, Z11, Z1
-	VPADDD.BCST     128(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    120(R10), Z11
-	VMULPS          Z16, Z11, Z11
-	VFMADD231PS     Z11, Z12, Z1
-	VPADDD.BCST     168(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    164(R10), Z11
-	VMULPS          Z17, Z11, Z11
-	VFMADD231PS     Z11, Z13, Z1
-	VPADDD.BCST     172(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    164(R10), Z11
-	VMULPS          Z8, Z11, Z11
-	VFMADD231PS     Z11, Z14, Z1
-	VMOVDQA32       Z0, Z8
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
+	VFMADD231PS     Z18, Z16, Z1
+	VPSRLD          $0x04, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z15
+	VFMADD213PS     Z7, Z6, Z15
+	VMINPS          Z15, Z12, Z12
+	VPADDD.BCST     84(R10), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    76(R10), Z15
+	VMULPS          Z12, Z15, Z15
+	VFMADD231PS     Z15, Z22, Z1
+	PREFETCHT0      1024(R9)
+	VBROADCASTI32X4 54(BX), Z12
+	VINSERTI32X4    $0x01, 54(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 54(DI), Z12, Z12
+	VINSERTI32X4    $0x03, 54(R8), Z12, Z12
+	PREFETCHT0      1088(R9)
+	VBROADCASTI32X4 54(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 54(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 54(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 54(R8)(AX*1), Z15, Z15
+	PREFETCHT0      1152(R9)
+	VBROADCASTI32X4 54(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 54(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 54(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 54(R8)(AX*2), Z16, Z16
+	PREFETCHT0      1216(R9)
+	VBROADCASTI32X4 54(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 54(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 54(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 54(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z15, Z12, Z20
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z18, Z16, Z15
+	VPUNPCKHDQ      Z18, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z20, Z18
+	VPUNPCKHQDQ     Z15, Z20, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z20
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VPERMB          Z2, Z17, Z22
+	VPMULTISHIFTQB  Z17, Z8, Z17
+	VPERMB          Z2, Z17, Z17
+	VPDPBUSD.BCST   88(R10), Z22, Z16
+	VPDPBUSD.BCST   104(R10), Z17, Z21
+	VPERMB          Z2, Z14, Z17
+	VPMULTISHIFTQB  Z14, Z8, Z14
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   92(R10), Z17, Z16
+	VPDPBUSD.BCST   108(R10), Z14, Z21
+	VPERMB          Z2, Z19, Z14
+	VPMULTISHIFTQB  Z19, Z8, Z17
+	VPERMB          Z2, Z17, Z17
+	VPDPBUSD.BCST   96(R10), Z14, Z16
+	VPDPBUSD.BCST   112(R10), Z17, Z21
+	VPERMB          Z2, Z13, Z14
+	VPMULTISHIFTQB  Z13, Z8, Z13
+	VPERMB          Z2, Z13, Z13
+	VPDPBUSD.BCST   100(R10), Z14, Z16
+	VPDPBUSD.BCST   116(R10), Z13, Z21
+	VPSLLD          $0x14, Z9, Z13
+	VPANDD          Z4, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     124(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    120(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z16, Z1
+	VPSLLD          $0x0c, Z9, Z13
+	VPANDD          Z4, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     128(R10), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    120(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z21, Z1
 	PREFETCHT0      1280(R9)
-	VBROADCASTI32X4 72(BX), Z14
-	VINSERTI32X4    $0x01, 72(SI), Z14, Z14
-	VINSERTI32X4    $0x02, 72(DI), Z14, Z14
-	VINSERTI32X4    $0x03, 72(R8), Z14, Z14
+	VBROADCASTI32X4 72(BX), Z13
+	VINSERTI32X4    $0x01, 72(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 72(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 72(R8), Z13, Z13
 	PREFETCHT0      1344(R9)
-	VBROADCASTI32X4 72(BX)(AX*1), Z15
-	VINSERTI32X4    $0x01, 72(SI)(AX*1), Z15, Z15
-	VINSERTI32X4    $0x02, 72(DI)(AX*1), Z15, Z15
-	VINSERTI32X4    $0x03, 72(R8)(AX*1), Z15, Z15
+	VBROADCASTI32X4 72(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 72(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 72(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 72(R8)(AX*1), Z14, Z14
 	PREFETCHT0      1408(R9)
 	VBROADCASTI32X4 72(BX)(AX*2), Z16
 	VINSERTI32X4    $0x01, 72(SI)(AX*2), Z16, Z16
@@ -58262,142 +58007,130 @@ block:
 	VINSERTI32X4    $0x01, 72(SI)(CX*1), Z17, Z17
 	VINSERTI32X4    $0x02, 72(DI)(CX*1), Z17, Z17
 	VINSERTI32X4    $0x03, 72(R8)(CX*1), Z17, Z17
-	VPUNPCKLDQ      Z15, Z14, Z18
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKLDQ      Z14, Z13, Z19
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLDQ      Z17, Z16, Z14
 	VPUNPCKHDQ      Z17, Z16, Z16
-	VPUNPCKLQDQ     Z15, Z18, Z17
-	VPUNPCKHQDQ     Z15, Z18, Z15
-	VPUNPCKLQDQ     Z16, Z14, Z18
-	VPUNPCKHQDQ     Z16, Z14, Z14
-	VPERMB          Z2, Z17, Z16
-	VPDPBUSD.BCST   176(R10), Z16, Z8
-	VPMULTISHIFTQB  Z17, Z7, Z16
-	VPERMB          Z2, Z16, Z16
-	VPDPBUSD.BCST   192(R10), Z16, Z11
-	VPERMB          Z2, Z15, Z16
-	VPDPBUSD.BCST   180(R10), Z16, Z8
-	VPMULTISHIFTQB  Z15, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   196(R10), Z15, Z11
-	VPERMB          Z2, Z18, Z15
-	VPDPBUSD.BCST   184(R10), Z15, Z8
-	VPMULTISHIFTQB  Z18, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   200(R10), Z15, Z11
-	VPERMB          Z2, Z14, Z15
-	VPDPBUSD.BCST   188(R10), Z15, Z8
-	VPMULTISHIFTQB  Z14, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   204(R10), Z14, Z11
-	VPSLLD          $0x14, Z10, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VPSLLD          $0x0c, Z10, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	PREFETCHT0      1536(R9)
-	VBROADCASTI32X4 90(BX), Z16
-	VINSERTI32X4    $0x01, 90(SI), Z16, Z16
-	VINSERTI32X4    $0x02, 90(DI), Z16, Z16
-	VINSERTI32X4    $0x03, 90(R8), Z16, Z16
-	PREFETCHT0      1600(R9)
-	VBROADCASTI32X4 90(BX)(AX*1), Z17
-	VINSERTI32X4    $0x01, 90(SI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 90(DI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 90(R8)(AX*1), Z17, Z17
-	PREFETCHT0      1664(R9)
-	VBROADCASTI32X4 90(BX)(AX*2), Z18
-	VINSERTI32X4    $0x01, 90(SI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x02, 90(DI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x03, 90(R8)(AX*2), Z18, Z18
-	PREFETCHT0      1728(R9)
-	VBROADCASTI32X4 90(BX)(CX*1), Z19
-	VINSERTI32X4    $0x01, 90(SI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 90(DI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 90(R8)(CX*1), Z19, Z19
-	VPUNPCKLDQ      Z17, Z16, Z20
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPUNPCKLDQ      Z19, Z18, Z17
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLQDQ     Z17, Z20, Z19
-	VPUNPCKHQDQ     Z17, Z20, Z17
-	VPUNPCKLQDQ     Z18, Z16, Z20
-	VPUNPCKHQDQ     Z18, Z16, Z16
-	VPERMB          Z2, Z19, Z18
-	VPDPBUSD.BCST   220(R10), Z18, Z12
-	VPMULTISHIFTQB  Z19, Z7, Z18
+	VPUNPCKLQDQ     Z14, Z19, Z17
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z16, Z13, Z19
+	VPUNPCKHQDQ     Z16, Z13, Z13
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VPERMB          Z2, Z18, Z22
+	VPMULTISHIFTQB  Z18, Z8, Z18
 	VPERMB          Z2, Z18, Z18
-	VPDPBUSD.BCST   236(R10), Z18, Z13
-	VPERMB          Z2, Z17, Z18
-	VPDPBUSD.BCST   224(R10), Z18, Z12
-	VPMULTISHIFTQB  Z17, Z7, Z17
+	VPDPBUSD.BCST   132(R10), Z22, Z16
+	VPDPBUSD.BCST   148(R10), Z18, Z21
+	VPERMB          Z2, Z15, Z18
+	VPMULTISHIFTQB  Z15, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   136(R10), Z18, Z16
+	VPDPBUSD.BCST   152(R10), Z15, Z21
+	VPERMB          Z2, Z20, Z15
+	VPMULTISHIFTQB  Z20, Z8, Z18
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   140(R10), Z15, Z16
+	VPDPBUSD.BCST   156(R10), Z18, Z21
+	VPERMB          Z2, Z12, Z15
+	VPMULTISHIFTQB  Z12, Z8, Z12
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   144(R10), Z15, Z16
+	VPDPBUSD.BCST   160(R10), Z12, Z21
+	VPSLLD          $0x04, Z9, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z15
+	VFMADD213PS     Z7, Z6, Z15
+	VMINPS          Z15, Z12, Z12
+	VPADDD.BCST     168(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    164(R10), Z15
+	VMULPS          Z12, Z15, Z15
+	VFMADD231PS     Z15, Z16, Z1
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z12
+	VFMADD213PS     Z7, Z6, Z12
+	VMINPS          Z12, Z9, Z9
+	VPADDD.BCST     172(R10), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    164(R10), Z12
+	VMULPS          Z9, Z12, Z12
+	VFMADD231PS     Z12, Z21, Z1
+	PREFETCHT0      1536(R9)
+	VBROADCASTI32X4 90(BX), Z9
+	VINSERTI32X4    $0x01, 90(SI), Z9, Z9
+	VINSERTI32X4    $0x02, 90(DI), Z9, Z9
+	VINSERTI32X4    $0x03, 90(R8), Z9, Z9
+	PREFETCHT0      1600(R9)
+	VBROADCASTI32X4 90(BX)(AX*1), Z12
+	VINSERTI32X4    $0x01, 90(SI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 90(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 90(R8)(AX*1), Z12, Z12
+	PREFETCHT0      1664(R9)
+	VBROADCASTI32X4 90(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 90(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 90(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 90(R8)(AX*2), Z15, Z15
+	PREFETCHT0      1728(R9)
+	VBROADCASTI32X4 90(BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, 90(SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 90(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 90(R8)(CX*1), Z16, Z16
+	VPUNPCKLDQ      Z12, Z9, Z18
+	VPUNPCKHDQ      Z12, Z9, Z9
+	VPUNPCKLDQ      Z16, Z15, Z12
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z12, Z18, Z16
+	VPUNPCKHQDQ     Z12, Z18, Z12
+	VPUNPCKLQDQ     Z15, Z9, Z18
+	VPUNPCKHQDQ     Z15, Z9, Z9
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z20
+	VPERMB          Z2, Z17, Z21
+	VPMULTISHIFTQB  Z17, Z8, Z17
 	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   240(R10), Z17, Z13
-	VPERMB          Z2, Z20, Z17
-	VPDPBUSD.BCST   228(R10), Z17, Z12
-	VPMULTISHIFTQB  Z20, Z7, Z17
+	VPDPBUSD.BCST   176(R10), Z21, Z15
+	VPDPBUSD.BCST   192(R10), Z17, Z20
+	VPERMB          Z2, Z14, Z17
+	VPMULTISHIFTQB  Z14, Z8, Z14
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   180(R10), Z17, Z15
+	VPDPBUSD.BCST   196(R10), Z14, Z20
+	VPERMB          Z2, Z19, Z14
+	VPMULTISHIFTQB  Z19, Z8, Z17
 	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   244(R10), Z17, Z13
-	VPERMB          Z2, Z16, Z17
-	VPDPBUSD.BCST   232(R10), Z17, Z12
-	VPMULTISHIFTQB  Z16, Z7, Z16
-	VPERMB          Z2, Z16, Z16
-	VPDPBUSD.BCST   248(R10), Z16, Z13
-	VPSLLD          $0x04, Z10, Z16
-	VPANDD          Z3, Z16, Z16
-	VPSUBD          Z16, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z16, Z17, Z16
-	VPADDD          Z5, Z16, Z16
-	VADDPS          Z16, Z16, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z16, Z16
-	VPSRLD          $0x04, Z10, Z10
-	VPANDD          Z3, Z10, Z10
-	VPSUBD          Z10, Z4, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z10, Z17, Z10
-	VPADDD          Z5, Z10, Z10
-	VADDPS          Z10, Z10, Z17
-	VADDPS          Z6, Z17, Z17
-	VMINPS          Z17, Z10, Z10
-	VPADDD.BCST     212(R10), Z8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    208(R10), Z17
-	VMULPS          Z14, Z17, Z17
-	VFMADD231PS     Z17, Z8, Z1
-	VPADDD.BCST     216(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    208(R10), Z8
-	VMULPS          Z15, Z8, Z8
-	VFMADD231PS     Z8, Z11, Z1
-	VPADDD.BCST     256(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    252(R10), Z8
-	VMULPS          Z16, Z8, Z8
-	VFMADD231PS     Z8, Z12, Z1
-	VPADDD.BCST     260(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    252(R10), Z8
-	VMULPS          Z10, Z8, Z8
-	VFMADD231PS     Z8, Z13, Z1
-	VMOVDQA32       Z0, Z8
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
+	VPDPBUSD.BCST   184(R10), Z14, Z15
+	VPDPBUSD.BCST   200(R10), Z17, Z20
+	VPERMB          Z2, Z13, Z14
+	VPMULTISHIFTQB  Z13, Z8, Z13
+	VPERMB          Z2, Z13, Z13
+	VPDPBUSD.BCST   188(R10), Z14, Z15
+	VPDPBUSD.BCST   204(R10), Z13, Z20
+	VPSLLD          $0x14, Z11, Z13
+	VPANDD          Z4, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     212(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    208(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z15, Z1
+	VPSLLD          $0x0c, Z11, Z13
+	VPANDD          Z4, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     216(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    208(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z20, Z1
 	PREFETCHT0      1792(R9)
 	VBROADCASTI32X4 108(BX), Z13
 	VINSERTI32X4    $0x01, 108(SI), Z13, Z13
@@ -58414,142 +58147,178 @@ block:
 	VINSERTI32X4    $0x02, 108(DI)(AX*2), Z15, Z15
 	VINSERTI32X4    $0x03, 108(R8)(AX*2), Z15, Z15
 	PREFETCHT0      1984(R9)
-	VBROADCASTI32X4 108(BX)(CX*1), Z16
-	VINSERTI32X4    $0x01, 108(SI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 108(DI)(CX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 108(R8)(CX*1), Z16, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
+	VBROADCASTI32X4 108(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 108(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 108(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 108(R8)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z14, Z13, Z19
 	VPUNPCKHDQ      Z14, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z14
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLQDQ     Z14, Z17, Z16
-	VPUNPCKHQDQ     Z14, Z17, Z14
-	VPUNPCKLQDQ     Z15, Z13, Z17
+	VPUNPCKLDQ      Z17, Z15, Z14
+	VPUNPCKHDQ      Z17, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z19, Z17
+	VPUNPCKHQDQ     Z14, Z19, Z14
+	VPUNPCKLQDQ     Z15, Z13, Z19
 	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPERMB          Z2, Z16, Z15
-	VPDPBUSD.BCST   264(R10), Z15, Z8
-	VPMULTISHIFTQB  Z16, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   280(R10), Z15, Z10
-	VPERMB          Z2, Z14, Z15
-	VPDPBUSD.BCST   268(R10), Z15, Z8
-	VPMULTISHIFTQB  Z14, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   284(R10), Z14, Z10
-	VPERMB          Z2, Z17, Z14
-	VPDPBUSD.BCST   272(R10), Z14, Z8
-	VPMULTISHIFTQB  Z17, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   288(R10), Z14, Z10
-	VPERMB          Z2, Z13, Z14
-	VPDPBUSD.BCST   276(R10), Z14, Z8
-	VPMULTISHIFTQB  Z13, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   292(R10), Z13, Z10
-	VPSLLD          $0x14, Z9, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z6, Z14, Z14
-	VMINPS          Z14, Z13, Z13
-	VPSLLD          $0x0c, Z9, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	PREFETCHT0      2048(R9)
-	VBROADCASTI32X4 126(BX), Z15
-	VINSERTI32X4    $0x01, 126(SI), Z15, Z15
-	VINSERTI32X4    $0x02, 126(DI), Z15, Z15
-	VINSERTI32X4    $0x03, 126(R8), Z15, Z15
-	PREFETCHT0      2112(R9)
-	VBROADCASTI32X4 126(BX)(AX*1), Z16
-	VINSERTI32X4    $0x01, 126(SI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x02, 126(DI)(AX*1), Z16, Z16
-	VINSERTI32X4    $0x03, 126(R8)(AX*1), Z16, Z16
-	PREFETCHT0      2176(R9)
-	VBROADCASTI32X4 126(BX)(AX*2), Z17
-	VINSERTI32X4    $0x01, 126(SI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x02, 126(DI)(AX*2), Z17, Z17
-	VINSERTI32X4    $0x03, 126(R8)(AX*2), Z17, Z17
-	PREFETCHT0      2240(R9)
-	VBROADCASTI32X4 126(BX)(CX*1), Z18
-	VINSERTI32X4    $0x01, 126(SI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 126(DI)(CX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 126(R8)(CX*1), Z18, Z18
-	VPUNPCKLDQ      Z16, Z15, Z19
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPUNPCKLDQ      Z18, Z17, Z16
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLQDQ     Z16, Z19, Z18
-	VPUNPCKHQDQ     Z16, Z19, Z16
-	VPUNPCKLQDQ     Z17, Z15, Z19
-	VPUNPCKHQDQ     Z17, Z15, Z15
-	VPERMB          Z2, Z18, Z17
-	VPDPBUSD.BCST   308(R10), Z17, Z11
-	VPMULTISHIFTQB  Z18, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   324(R10), Z17, Z12
-	VPERMB          Z2, Z16, Z17
-	VPDPBUSD.BCST   312(R10), Z17, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z16
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z20
+	VPERMB          Z2, Z16, Z21
+	VPMULTISHIFTQB  Z16, Z8, Z16
 	VPERMB          Z2, Z16, Z16
-	VPDPBUSD.BCST   328(R10), Z16, Z12
-	VPERMB          Z2, Z19, Z16
-	VPDPBUSD.BCST   316(R10), Z16, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z16
+	VPDPBUSD.BCST   220(R10), Z21, Z15
+	VPDPBUSD.BCST   236(R10), Z16, Z20
+	VPERMB          Z2, Z12, Z16
+	VPMULTISHIFTQB  Z12, Z8, Z12
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   224(R10), Z16, Z15
+	VPDPBUSD.BCST   240(R10), Z12, Z20
+	VPERMB          Z2, Z18, Z12
+	VPMULTISHIFTQB  Z18, Z8, Z16
 	VPERMB          Z2, Z16, Z16
-	VPDPBUSD.BCST   332(R10), Z16, Z12
-	VPERMB          Z2, Z15, Z16
-	VPDPBUSD.BCST   320(R10), Z16, Z11
-	VPMULTISHIFTQB  Z15, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   336(R10), Z15, Z12
-	VPSLLD          $0x04, Z9, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPSRLD          $0x04, Z9, Z9
-	VPANDD          Z3, Z9, Z9
-	VPSUBD          Z9, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z9, Z16, Z9
+	VPDPBUSD.BCST   228(R10), Z12, Z15
+	VPDPBUSD.BCST   244(R10), Z16, Z20
+	VPERMB          Z2, Z9, Z12
+	VPMULTISHIFTQB  Z9, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   232(R10), Z12, Z15
+	VPDPBUSD.BCST   248(R10), Z9, Z20
+	VPSLLD          $0x04, Z11, Z9
+	VPANDD          Z4, Z9, Z9
 	VPADDD          Z5, Z9, Z9
-	VADDPS          Z9, Z9, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z9, Z9
-	VPADDD.BCST     300(R10), Z8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    296(R10), Z16
-	VMULPS          Z13, Z16, Z16
-	VFMADD231PS     Z16, Z8, Z1
-	VPADDD.BCST     304(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    296(R10), Z8
-	VMULPS          Z14, Z8, Z8
-	VFMADD231PS     Z8, Z10, Z1
-	VPADDD.BCST     344(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    340(R10), Z8
-	VMULPS          Z15, Z8, Z8
-	VFMADD231PS     Z8, Z11, Z1
-	VPADDD.BCST     348(R10), Z12, Z12
+	VMOVAPS         Z9, Z12
+	VFMADD213PS     Z7, Z6, Z12
+	VMINPS          Z12, Z9, Z9
+	VPADDD.BCST     256(R10), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    252(R10), Z12
+	VMULPS          Z9, Z12, Z12
+	VFMADD231PS     Z12, Z15, Z1
+	VPSRLD          $0x04, Z11, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z9, Z9
+	VPADDD.BCST     260(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    252(R10), Z11
+	VMULPS          Z9, Z11, Z11
+	VFMADD231PS     Z11, Z20, Z1
+	PREFETCHT0      2048(R9)
+	VBROADCASTI32X4 126(BX), Z9
+	VINSERTI32X4    $0x01, 126(SI), Z9, Z9
+	VINSERTI32X4    $0x02, 126(DI), Z9, Z9
+	VINSERTI32X4    $0x03, 126(R8), Z9, Z9
+	PREFETCHT0      2112(R9)
+	VBROADCASTI32X4 126(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 126(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 126(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 126(R8)(AX*1), Z11, Z11
+	PREFETCHT0      2176(R9)
+	VBROADCASTI32X4 126(BX)(AX*2), Z12
+	VINSERTI32X4    $0x01, 126(SI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 126(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 126(R8)(AX*2), Z12, Z12
+	PREFETCHT0      2240(R9)
+	VBROADCASTI32X4 126(BX)(CX*1), Z15
+	VINSERTI32X4    $0x01, 126(SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 126(DI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 126(R8)(CX*1), Z15, Z15
+	VPUNPCKLDQ      Z11, Z9, Z16
+	VPUNPCKHDQ      Z11, Z9, Z9
+	VPUNPCKLDQ      Z15, Z12, Z11
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z16, Z15
+	VPUNPCKHQDQ     Z11, Z16, Z11
+	VPUNPCKLQDQ     Z12, Z9, Z16
+	VPUNPCKHQDQ     Z12, Z9, Z9
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z18
+	VPERMB          Z2, Z17, Z20
+	VPMULTISHIFTQB  Z17, Z8, Z17
+	VPERMB          Z2, Z17, Z17
+	VPDPBUSD.BCST   264(R10), Z20, Z12
+	VPDPBUSD.BCST   280(R10), Z17, Z18
+	VPERMB          Z2, Z14, Z17
+	VPMULTISHIFTQB  Z14, Z8, Z14
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   268(R10), Z17, Z12
+	VPDPBUSD.BCST   284(R10), Z14, Z18
+	VPERMB          Z2, Z19, Z14
+	VPMULTISHIFTQB  Z19, Z8, Z17
+	VPERMB          Z2, Z17, Z17
+	VPDPBUSD.BCST   272(R10), Z14, Z12
+	VPDPBUSD.BCST   288(R10), Z17, Z18
+	VPERMB          Z2, Z13, Z14
+	VPMULTISHIFTQB  Z13, Z8, Z13
+	VPERMB          Z2, Z13, Z13
+	VPDPBUSD.BCST   276(R10), Z14, Z12
+	VPDPBUSD.BCST   292(R10), Z13, Z18
+	VPSLLD          $0x14, Z10, Z13
+	VPANDD          Z4, Z13, Z13
+	VPADDD          Z5, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z7, Z6, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     300(R10), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    340(R10), Z8
-	VMULPS          Z9, Z8, Z8
-	VFMADD231PS     Z8, Z12, Z1
+	VBROADCASTSS    296(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z12, Z1
+	VPSLLD          $0x0c, Z10, Z12
+	VPANDD          Z4, Z12, Z12
+	VPADDD          Z5, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z7, Z6, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     304(R10), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    296(R10), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z18, Z1
+	VMOVDQA32       Z0, Z12
+	VMOVDQA32       Z0, Z13
+	VPERMB          Z2, Z15, Z14
+	VPMULTISHIFTQB  Z15, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   308(R10), Z14, Z12
+	VPDPBUSD.BCST   324(R10), Z15, Z13
+	VPERMB          Z2, Z11, Z14
+	VPMULTISHIFTQB  Z11, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   312(R10), Z14, Z12
+	VPDPBUSD.BCST   328(R10), Z11, Z13
+	VPERMB          Z2, Z16, Z11
+	VPMULTISHIFTQB  Z16, Z8, Z14
+	VPERMB          Z2, Z14, Z14
+	VPDPBUSD.BCST   316(R10), Z11, Z12
+	VPDPBUSD.BCST   332(R10), Z14, Z13
+	VPERMB          Z2, Z9, Z11
+	VPMULTISHIFTQB  Z9, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   320(R10), Z11, Z12
+	VPDPBUSD.BCST   336(R10), Z9, Z13
+	VPSLLD          $0x04, Z10, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z9, Z9
+	VPADDD.BCST     344(R10), Z12, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTSS    340(R10), Z11
+	VMULPS          Z9, Z11, Z11
+	VFMADD231PS     Z11, Z12, Z1
+	VPSRLD          $0x04, Z10, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     348(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    340(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z13, Z1
 	ADDQ            $0x00000160, R10
 	ADDQ            $0x00000900, R9
 	ADDQ            $0x00000090, BX
@@ -58715,7 +58484,7 @@ DATA scales18<>+63(SB)/1, $0x7f
 GLOBL scales18<>(SB), RODATA|NOPTR, $64
 
 // func avx512DotQuadsQ4_0_ROCMFP4x2(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
-// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·avx512DotQuadsQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
 	MOVQ         tile_base+0(FP), AX
 	MOVQ         stride+48(FP), AX
@@ -58727,12 +58496,13 @@ TEXT ·avx512DotQuadsQ4_0_ROCMFP4x2(SB), NOSPLIT, $0-176
 	KMOVW        DX, K2
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K3
-	VPBROADCASTD word0ff00000<>+0(SB), Z4
-	VPBROADCASTD word07e00000<>+0(SB), Z5
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z4
+	VPBROADCASTD word07f00000<>+0(SB), Z5
 	VPBROADCASTD word3b800000<>+0(SB), Z6
-	VPBROADCASTD wordbc000000<>+0(SB), Z7
+	VPBROADCASTD word40000000<>+0(SB), Z7
+	VPBROADCASTD wordbc000000<>+0(SB), Z8
 	VMOVDQU32    levels18<>+0(SB), Z3
-	VMOVDQU32    multishift3c342c241c140c04<>+0(SB), Z8
+	VMOVDQU32    multishift3c342c241c140c04<>+0(SB), Z9
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -58754,847 +58524,807 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VMOVDQU32       scales18<>+0(SB), Z9
+	VMOVDQU32       scales18<>+0(SB), Z10
 	PREFETCHT0      (R9)
-	VMOVDQU32       16(BX), Z10
-	VPERMT2B        80(BX), Z9, Z10
-	VMOVDQU32       16(SI), Z11
-	VPERMT2B        80(SI), Z9, Z11
-	VMOVDQA32       Z11, K1, Z10
-	VMOVDQU32       16(DI), Z11
-	VPERMT2B        80(DI), Z9, Z11
-	VMOVDQA32       Z11, K2, Z10
-	VMOVDQU32       16(R8), Z11
-	VPERMT2B        80(R8), Z9, Z11
-	VMOVDQA32       Z11, K3, Z10
-	PREFETCHT0      64(R9)
-	VMOVDQU32       16(BX)(AX*1), Z11
-	VPERMT2B        80(BX)(AX*1), Z9, Z11
-	VMOVDQU32       16(SI)(AX*1), Z12
-	VPERMT2B        80(SI)(AX*1), Z9, Z12
+	VMOVDQU32       16(BX), Z11
+	VPERMT2B        80(BX), Z10, Z11
+	VMOVDQU32       16(SI), Z12
+	VPERMT2B        80(SI), Z10, Z12
 	VMOVDQA32       Z12, K1, Z11
-	VMOVDQU32       16(DI)(AX*1), Z12
-	VPERMT2B        80(DI)(AX*1), Z9, Z12
+	VMOVDQU32       16(DI), Z12
+	VPERMT2B        80(DI), Z10, Z12
 	VMOVDQA32       Z12, K2, Z11
-	VMOVDQU32       16(R8)(AX*1), Z12
-	VPERMT2B        80(R8)(AX*1), Z9, Z12
+	VMOVDQU32       16(R8), Z12
+	VPERMT2B        80(R8), Z10, Z12
 	VMOVDQA32       Z12, K3, Z11
-	PREFETCHT0      128(R9)
-	VMOVDQU32       16(BX)(AX*2), Z12
-	VPERMT2B        80(BX)(AX*2), Z9, Z12
-	VMOVDQU32       16(SI)(AX*2), Z13
-	VPERMT2B        80(SI)(AX*2), Z9, Z13
+	PREFETCHT0      64(R9)
+	VMOVDQU32       16(BX)(AX*1), Z12
+	VPERMT2B        80(BX)(AX*1), Z10, Z12
+	VMOVDQU32       16(SI)(AX*1), Z13
+	VPERMT2B        80(SI)(AX*1), Z10, Z13
 	VMOVDQA32       Z13, K1, Z12
-	VMOVDQU32       16(DI)(AX*2), Z13
-	VPERMT2B        80(DI)(AX*2), Z9, Z13
+	VMOVDQU32       16(DI)(AX*1), Z13
+	VPERMT2B        80(DI)(AX*1), Z10, Z13
 	VMOVDQA32       Z13, K2, Z12
-	VMOVDQU32       16(R8)(AX*2), Z13
-	VPERMT2B        80(R8)(AX*2), Z9, Z13
+	VMOVDQU32       16(R8)(AX*1), Z13
+	VPERMT2B        80(R8)(AX*1), Z10, Z13
 	VMOVDQA32       Z13, K3, Z12
-	PREFETCHT0      192(R9)
-	VMOVDQU32       16(BX)(CX*1), Z13
-	VPERMT2B        80(BX)(CX*1), Z9, Z13
-	VMOVDQU32       16(SI)(CX*1), Z14
-	VPERMT2B        80(SI)(CX*1), Z9, Z14
+	PREFETCHT0      128(R9)
+	VMOVDQU32       16(BX)(AX*2), Z13
+	VPERMT2B        80(BX)(AX*2), Z10, Z13
+	VMOVDQU32       16(SI)(AX*2), Z14
+	VPERMT2B        80(SI)(AX*2), Z10, Z14
 	VMOVDQA32       Z14, K1, Z13
-	VMOVDQU32       16(DI)(CX*1), Z14
-	VPERMT2B        80(DI)(CX*1), Z9, Z14
+	VMOVDQU32       16(DI)(AX*2), Z14
+	VPERMT2B        80(DI)(AX*2), Z10, Z14
 	VMOVDQA32       Z14, K2, Z13
-	VMOVDQU32       16(R8)(CX*1), Z14
-	VPERMT2B        80(R8)(CX*1), Z9, Z14
+	VMOVDQU32       16(R8)(AX*2), Z14
+	VPERMT2B        80(R8)(AX*2), Z10, Z14
 	VMOVDQA32       Z14, K3, Z13
-	VPUNPCKLDQ      Z11, Z10, Z9
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPUNPCKLDQ      Z13, Z12, Z11
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPUNPCKLQDQ     Z11, Z9, Z13
-	VPUNPCKHQDQ     Z11, Z9, Z9
-	VPUNPCKLQDQ     Z12, Z10, Z11
+	PREFETCHT0      192(R9)
+	VMOVDQU32       16(BX)(CX*1), Z14
+	VPERMT2B        80(BX)(CX*1), Z10, Z14
+	VMOVDQU32       16(SI)(CX*1), Z15
+	VPERMT2B        80(SI)(CX*1), Z10, Z15
+	VMOVDQA32       Z15, K1, Z14
+	VMOVDQU32       16(DI)(CX*1), Z15
+	VPERMT2B        80(DI)(CX*1), Z10, Z15
+	VMOVDQA32       Z15, K2, Z14
+	VMOVDQU32       16(R8)(CX*1), Z15
+	VPERMT2B        80(R8)(CX*1), Z10, Z15
+	VMOVDQA32       Z15, K3, Z14
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLDQ      Z14, Z13, Z12
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPUNPCKLQDQ     Z12, Z10, Z14
 	VPUNPCKHQDQ     Z12, Z10, Z10
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	VMOVDQA32       Z0, Z18
-	VMOVDQA32       Z0, Z19
-	VMOVDQA32       Z0, Z20
+	VPUNPCKLQDQ     Z13, Z11, Z12
+	VPUNPCKHQDQ     Z13, Z11, Z11
+	VPCMPUB         $0x02, Z4, Z14, K4
+	VMOVDQU8.Z      Z14, K4, Z13
+	VPCMPUB         $0x02, Z4, Z10, K4
+	VMOVDQU8.Z      Z10, K4, Z10
+	VPCMPUB         $0x02, Z4, Z12, K4
+	VMOVDQU8.Z      Z12, K4, Z12
+	VPCMPUB         $0x02, Z4, Z11, K4
+	VMOVDQU8.Z      Z11, K4, Z11
 	PREFETCHT0      256(R9)
-	VBROADCASTI32X4 (BX), Z21
-	VINSERTI32X4    $0x01, (SI), Z21, Z21
-	VINSERTI32X4    $0x02, (DI), Z21, Z21
-	VINSERTI32X4    $0x03, (R8), Z21, Z21
+	VBROADCASTI32X4 (BX), Z14
+	VINSERTI32X4    $0x01, (SI), Z14, Z14
+	VINSERTI32X4    $0x02, (DI), Z14, Z14
+	VINSERTI32X4    $0x03, (R8), Z14, Z14
 	PREFETCHT0      320(R9)
-	VBROADCASTI32X4 (BX)(AX*1), Z22
-	VINSERTI32X4    $0x01, (SI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x02, (DI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x03, (R8)(AX*1), Z22, Z22
+	VBROADCASTI32X4 (BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, (SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, (DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, (R8)(AX*1), Z15, Z15
 	PREFETCHT0      384(R9)
-	VBROADCASTI32X4 (BX)(AX*2), Z23
-	VINSERTI32X4    $0x01, (SI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x02, (DI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x03, (R8)(AX*2), Z23, Z23
+	VBROADCASTI32X4 (BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, (SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, (DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, (R8)(AX*2), Z16, Z16
 	PREFETCHT0      448(R9)
-	VBROADCASTI32X4 (BX)(CX*1), Z24
-	VINSERTI32X4    $0x01, (SI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x02, (DI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x03, (R8)(CX*1), Z24, Z24
-	VPUNPCKLDQ      Z22, Z21, Z25
-	VPUNPCKHDQ      Z22, Z21, Z21
-	VPUNPCKLDQ      Z24, Z23, Z22
-	VPUNPCKHDQ      Z24, Z23, Z23
-	VPUNPCKLQDQ     Z22, Z25, Z24
-	VPUNPCKHQDQ     Z22, Z25, Z22
-	VPUNPCKLQDQ     Z23, Z21, Z25
-	VPUNPCKHQDQ     Z23, Z21, Z21
-	VPERMB          Z3, Z24, Z23
-	VPDPBUSD.BCST   (R10), Z23, Z12
-	VPDPBUSD.BCST   (R11), Z23, Z17
-	VPMULTISHIFTQB  Z24, Z8, Z23
-	VPERMB          Z3, Z23, Z23
-	VPDPBUSD.BCST   16(R10), Z23, Z14
-	VPDPBUSD.BCST   16(R11), Z23, Z18
-	VPERMB          Z3, Z22, Z23
-	VPDPBUSD.BCST   4(R10), Z23, Z12
-	VPDPBUSD.BCST   4(R11), Z23, Z17
-	VPMULTISHIFTQB  Z22, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   20(R10), Z22, Z14
-	VPDPBUSD.BCST   20(R11), Z22, Z18
-	VPERMB          Z3, Z25, Z22
-	VPDPBUSD.BCST   8(R10), Z22, Z12
-	VPDPBUSD.BCST   8(R11), Z22, Z17
-	VPMULTISHIFTQB  Z25, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   24(R10), Z22, Z14
-	VPDPBUSD.BCST   24(R11), Z22, Z18
-	VPERMB          Z3, Z21, Z22
-	VPDPBUSD.BCST   12(R10), Z22, Z12
-	VPDPBUSD.BCST   12(R11), Z22, Z17
-	VPMULTISHIFTQB  Z21, Z8, Z21
-	VPERMB          Z3, Z21, Z21
-	VPDPBUSD.BCST   28(R10), Z21, Z14
-	VPDPBUSD.BCST   28(R11), Z21, Z18
-	VPSLLD          $0x14, Z13, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VPSLLD          $0x0c, Z13, Z22
-	VPANDD          Z4, Z22, Z22
-	VPSUBD          Z22, Z5, Z23
-	VPSRAD          $0x1f, Z23, Z23
-	VPANDND         Z22, Z23, Z22
-	VPADDD          Z6, Z22, Z22
-	VADDPS          Z22, Z22, Z23
-	VADDPS          Z7, Z23, Z23
-	VMINPS          Z23, Z22, Z22
+	VBROADCASTI32X4 (BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, (SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, (DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, (R8)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z15, Z14, Z18
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z14, Z18
+	VPUNPCKHQDQ     Z16, Z14, Z14
 	PREFETCHT0      512(R9)
-	VBROADCASTI32X4 18(BX), Z23
-	VINSERTI32X4    $0x01, 18(SI), Z23, Z23
-	VINSERTI32X4    $0x02, 18(DI), Z23, Z23
-	VINSERTI32X4    $0x03, 18(R8), Z23, Z23
+	VBROADCASTI32X4 18(BX), Z16
+	VINSERTI32X4    $0x01, 18(SI), Z16, Z16
+	VINSERTI32X4    $0x02, 18(DI), Z16, Z16
+	VINSERTI32X4    $0x03, 18(R8), Z16, Z16
 	PREFETCHT0      576(R9)
-	VBROADCASTI32X4 18(BX)(AX*1), Z24
-	VINSERTI32X4    $0x01, 18(SI)(AX*1), Z24, Z24
-	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z24, Z24
+	VBROADCASTI32X4 18(BX)(AX*1), Z19
+	VINSERTI32X4    $0x01, 18(SI)(AX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 18(DI)(AX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 18(R8)(AX*1), Z19, Z19
 	PREFETCHT0      640(R9)
-	VBROADCASTI32X4 18(BX)(AX*2), Z25
-	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z25, Z25
-	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z25, Z25
-	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z25, Z25
+	VBROADCASTI32X4 18(BX)(AX*2), Z20
+	VINSERTI32X4    $0x01, 18(SI)(AX*2), Z20, Z20
+	VINSERTI32X4    $0x02, 18(DI)(AX*2), Z20, Z20
+	VINSERTI32X4    $0x03, 18(R8)(AX*2), Z20, Z20
 	PREFETCHT0      704(R9)
-	VBROADCASTI32X4 18(BX)(CX*1), Z26
-	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z26, Z26
-	VPUNPCKLDQ      Z24, Z23, Z27
-	VPUNPCKHDQ      Z24, Z23, Z23
-	VPUNPCKLDQ      Z26, Z25, Z24
-	VPUNPCKHDQ      Z26, Z25, Z25
-	VPUNPCKLQDQ     Z24, Z27, Z26
-	VPUNPCKHQDQ     Z24, Z27, Z24
-	VPUNPCKLQDQ     Z25, Z23, Z27
-	VPUNPCKHQDQ     Z25, Z23, Z23
-	VPERMB          Z3, Z26, Z25
-	VPDPBUSD.BCST   44(R10), Z25, Z15
-	VPDPBUSD.BCST   44(R11), Z25, Z19
-	VPMULTISHIFTQB  Z26, Z8, Z25
-	VPERMB          Z3, Z25, Z25
-	VPDPBUSD.BCST   60(R10), Z25, Z16
-	VPDPBUSD.BCST   60(R11), Z25, Z20
-	VPERMB          Z3, Z24, Z25
-	VPDPBUSD.BCST   48(R10), Z25, Z15
-	VPDPBUSD.BCST   48(R11), Z25, Z19
-	VPMULTISHIFTQB  Z24, Z8, Z24
-	VPERMB          Z3, Z24, Z24
-	VPDPBUSD.BCST   64(R10), Z24, Z16
-	VPDPBUSD.BCST   64(R11), Z24, Z20
-	VPERMB          Z3, Z27, Z24
-	VPDPBUSD.BCST   52(R10), Z24, Z15
-	VPDPBUSD.BCST   52(R11), Z24, Z19
-	VPMULTISHIFTQB  Z27, Z8, Z24
-	VPERMB          Z3, Z24, Z24
-	VPDPBUSD.BCST   68(R10), Z24, Z16
-	VPDPBUSD.BCST   68(R11), Z24, Z20
-	VPERMB          Z3, Z23, Z24
-	VPDPBUSD.BCST   56(R10), Z24, Z15
-	VPDPBUSD.BCST   56(R11), Z24, Z19
-	VPMULTISHIFTQB  Z23, Z8, Z23
-	VPERMB          Z3, Z23, Z23
-	VPDPBUSD.BCST   72(R10), Z23, Z16
-	VPDPBUSD.BCST   72(R11), Z23, Z20
-	VPSLLD          $0x04, Z13, Z23
-	VPANDD          Z4, Z23, Z23
-	VPSUBD          Z23, Z5, Z24
-	VPSRAD          $0x1f, Z24, Z24
-	VPANDND         Z23, Z24, Z23
-	VPADDD          Z6, Z23, Z23
-	VADDPS          Z23, Z23, Z24
-	VADDPS          Z7, Z24, Z24
-	VMINPS          Z24, Z23, Z23
-	VPSRLD          $0x04, Z13, Z13
-	VPANDD          Z4, Z13, Z13
-	VPSUBD          Z13, Z5, Z24
-	VPSRAD          $0x1f, Z24, Z24
-	VPANDND         Z13, Z24, Z13
-	VPADDD          Z6, Z13, Z13
-	VADDPS          Z13, Z13, Z24
-	VADDPS          Z7, Z24, Z24
-	VMINPS          Z24, Z13, Z13
-	VPADDD.BCST     36(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    32(R10), Z24
-	VMULPS          Z21, Z24, Z24
-	VFMADD231PS     Z24, Z12, Z1
-	VPADDD.BCST     36(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    32(R11), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z17, Z2
-	VPADDD.BCST     40(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    32(R10), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z14, Z1
-	VPADDD.BCST     40(R11), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    32(R11), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z18, Z2
-	VPADDD.BCST     80(R10), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    76(R10), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z15, Z1
-	VPADDD.BCST     80(R11), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
-	VBROADCASTSS    76(R11), Z12
-	VMULPS          Z23, Z12, Z12
-	VFMADD231PS     Z12, Z19, Z2
-	VPADDD.BCST     84(R10), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    76(R10), Z12
-	VMULPS          Z13, Z12, Z12
-	VFMADD231PS     Z12, Z16, Z1
-	VPADDD.BCST     84(R11), Z20, Z20
-	VCVTDQ2PS       Z20, Z20
-	VBROADCASTSS    76(R11), Z12
-	VMULPS          Z13, Z12, Z12
-	VFMADD231PS     Z12, Z20, Z2
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	VMOVDQA32       Z0, Z18
-	VMOVDQA32       Z0, Z19
-	PREFETCHT0      768(R9)
-	VBROADCASTI32X4 36(BX), Z20
-	VINSERTI32X4    $0x01, 36(SI), Z20, Z20
-	VINSERTI32X4    $0x02, 36(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 36(R8), Z20, Z20
-	PREFETCHT0      832(R9)
-	VBROADCASTI32X4 36(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 36(SI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 36(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 36(R8)(AX*1), Z21, Z21
-	PREFETCHT0      896(R9)
-	VBROADCASTI32X4 36(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 36(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 36(DI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x03, 36(R8)(AX*2), Z22, Z22
-	PREFETCHT0      960(R9)
-	VBROADCASTI32X4 36(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 36(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 36(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 36(R8)(CX*1), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPERMB          Z3, Z23, Z22
-	VPDPBUSD.BCST   88(R10), Z22, Z12
-	VPDPBUSD.BCST   88(R11), Z22, Z16
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   104(R10), Z22, Z13
-	VPDPBUSD.BCST   104(R11), Z22, Z17
-	VPERMB          Z3, Z21, Z22
-	VPDPBUSD.BCST   92(R10), Z22, Z12
-	VPDPBUSD.BCST   92(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z21
-	VPERMB          Z3, Z21, Z21
-	VPDPBUSD.BCST   108(R10), Z21, Z13
-	VPDPBUSD.BCST   108(R11), Z21, Z17
-	VPERMB          Z3, Z24, Z21
-	VPDPBUSD.BCST   96(R10), Z21, Z12
-	VPDPBUSD.BCST   96(R11), Z21, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z21
-	VPERMB          Z3, Z21, Z21
-	VPDPBUSD.BCST   112(R10), Z21, Z13
-	VPDPBUSD.BCST   112(R11), Z21, Z17
-	VPERMB          Z3, Z20, Z21
-	VPDPBUSD.BCST   100(R10), Z21, Z12
-	VPDPBUSD.BCST   100(R11), Z21, Z16
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   116(R10), Z20, Z13
-	VPDPBUSD.BCST   116(R11), Z20, Z17
-	VPSLLD          $0x14, Z9, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPSLLD          $0x0c, Z9, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	PREFETCHT0      1024(R9)
-	VBROADCASTI32X4 54(BX), Z22
-	VINSERTI32X4    $0x01, 54(SI), Z22, Z22
-	VINSERTI32X4    $0x02, 54(DI), Z22, Z22
-	VINSERTI32X4    $0x03, 54(R8), Z22, Z22
-	PREFETCHT0      1088(R9)
-	VBROADCASTI32X4 54(BX)(AX*1), Z23
-	VINSERTI32X4    $0x01, 54(SI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 54(DI)(AX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 54(R8)(AX*1), Z23, Z23
-	PREFETCHT0      1152(R9)
-	VBROADCASTI32X4 54(BX)(AX*2), Z24
-	VINSERTI32X4    $0x01, 54(SI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x02, 54(DI)(AX*2), Z24, Z24
-	VINSERTI32X4    $0x03, 54(R8)(AX*2), Z24, Z24
-	PREFETCHT0      1216(R9)
-	VBROADCASTI32X4 54(BX)(CX*1), Z25
-	VINSERTI32X4    $0x01, 54(SI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x02, 54(DI)(CX*1), Z25, Z25
-	VINSERTI32X4    $0x03, 54(R8)(CX*1), Z25, Z25
-	VPUNPCKLDQ      Z23, Z22, Z26
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLDQ      Z25, Z24, Z23
-	VPUNPCKHDQ      Z25, Z24, Z24
-	VPUNPCKLQDQ     Z23, Z26, Z25
-	VPUNPCKHQDQ     Z23, Z26, Z23
-	VPUNPCKLQDQ     Z24, Z22, Z26
-	VPUNPCKHQDQ     Z24, Z22, Z22
-	VPERMB          Z3, Z25, Z24
-	VPDPBUSD.BCST   132(R10), Z24, Z14
-	VPDPBUSD.BCST   132(R11), Z24, Z18
-	VPMULTISHIFTQB  Z25, Z8, Z24
-	VPERMB          Z3, Z24, Z24
-	VPDPBUSD.BCST   148(R10), Z24, Z15
-	VPDPBUSD.BCST   148(R11), Z24, Z19
-	VPERMB          Z3, Z23, Z24
-	VPDPBUSD.BCST   136(R10), Z24, Z14
-	VPDPBUSD.BCST   136(R11), Z24, Z18
-	VPMULTISHIFTQB  Z23, Z8, Z23
-	VPERMB          Z3, Z23, Z23
-	VPDPBUSD.BCST   152(R10), Z23, Z15
-	VPDPBUSD.BCST   152(R11), Z23, Z19
-	VPERMB          Z3, Z26, Z23
-	VPDPBUSD.BCST   140(R10), Z23, Z14
-	VPDPBUSD.BCST   140(R11), Z23, Z18
-	VPMULTISHIFTQB  Z26, Z8, Z23
-	VPERMB          Z3, Z23, Z23
-	VPDPBUSD.BCST   156(R10), Z23, Z15
-	VPDPBUSD.BCST   156(R11), Z23, Z19
-	VPERMB          Z3, Z22, Z23
-	VPDPBUSD.BCST   144(R10), Z23, Z14
-	VPDPBUSD.BCST   144(R11), Z23, Z18
-	VPMULTISHIFTQB  Z22, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   160(R10), Z22, Z15
-	VPDPBUSD.BCST   160(R11), Z22, Z19
-	VPSLLD          $0x04, Z9, Z22
-	VPANDD          Z4, Z22, Z22
-	VPSUBD          Z22, Z5, Z23
-	VPSRAD          $0x1f, Z23, Z23
-	VPANDND         Z22, Z23, Z22
-	VPADDD          Z6, Z22, Z22
-	VADDPS          Z22, Z22, Z23
-	VADDPS          Z7, Z23, Z23
-	VMINPS          Z23, Z22, Z22
-	VPSRLD          $0x04, Z9, Z9
-	VPANDD          Z4, Z9, Z9
-	VPSUBD          Z9, Z5, Z23
-	VPSRAD          $0x1f, Z23, Z23
-	VPANDND         Z9, Z23, Z9
-	VPADDD          Z6, Z9, Z9
-	VADDPS          Z9, Z9, Z23
-	VADDPS          Z7, Z23, Z23
-	VMINPS          Z23, Z9, Z9
-	VPADDD.BCST     124(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    120(R10), Z23
-	VMULPS          Z20, Z23, Z23
-	VFMADD231PS     Z23, Z12, Z1
-	VPADDD.BCST     124(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    120(R11), Z12
-	VMULPS          Z20, Z12, Z12
-	VFMADD231PS     Z12, Z16, Z2
-	VPADDD.BCST     128(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    120(R10), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
-	VPADDD.BCST     128(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    120(R11), Z12
-	VMULPS          Z21, Z12, Z12
-	VFMADD231PS     Z12, Z17, Z2
-	VPADDD.BCST     168(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    164(R10), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z14, Z1
-	VPADDD.BCST     168(R11), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    164(R11), Z12
-	VMULPS          Z22, Z12, Z12
-	VFMADD231PS     Z12, Z18, Z2
-	VPADDD.BCST     172(R10), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    164(R10), Z12
-	VMULPS          Z9, Z12, Z12
-	VFMADD231PS     Z12, Z15, Z1
-	VPADDD.BCST     172(R11), Z19, Z19
-	VCVTDQ2PS       Z19, Z19
-	VBROADCASTSS    164(R11), Z12
-	VMULPS          Z9, Z12, Z12
-	VFMADD231PS     Z12, Z19, Z2
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	VMOVDQA32       Z0, Z18
-	PREFETCHT0      1280(R9)
-	VBROADCASTI32X4 72(BX), Z19
-	VINSERTI32X4    $0x01, 72(SI), Z19, Z19
-	VINSERTI32X4    $0x02, 72(DI), Z19, Z19
-	VINSERTI32X4    $0x03, 72(R8), Z19, Z19
-	PREFETCHT0      1344(R9)
-	VBROADCASTI32X4 72(BX)(AX*1), Z20
-	VINSERTI32X4    $0x01, 72(SI)(AX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 72(DI)(AX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 72(R8)(AX*1), Z20, Z20
-	PREFETCHT0      1408(R9)
-	VBROADCASTI32X4 72(BX)(AX*2), Z21
-	VINSERTI32X4    $0x01, 72(SI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x02, 72(DI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x03, 72(R8)(AX*2), Z21, Z21
-	PREFETCHT0      1472(R9)
-	VBROADCASTI32X4 72(BX)(CX*1), Z22
-	VINSERTI32X4    $0x01, 72(SI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 72(DI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 72(R8)(CX*1), Z22, Z22
-	VPUNPCKLDQ      Z20, Z19, Z23
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLDQ      Z22, Z21, Z20
-	VPUNPCKHDQ      Z22, Z21, Z21
-	VPUNPCKLQDQ     Z20, Z23, Z22
-	VPUNPCKHQDQ     Z20, Z23, Z20
-	VPUNPCKLQDQ     Z21, Z19, Z23
-	VPUNPCKHQDQ     Z21, Z19, Z19
-	VPERMB          Z3, Z22, Z21
-	VPDPBUSD.BCST   176(R10), Z21, Z9
-	VPDPBUSD.BCST   176(R11), Z21, Z15
-	VPMULTISHIFTQB  Z22, Z8, Z21
-	VPERMB          Z3, Z21, Z21
-	VPDPBUSD.BCST   192(R10), Z21, Z12
-	VPDPBUSD.BCST   192(R11), Z21, Z16
-	VPERMB          Z3, Z20, Z21
-	VPDPBUSD.BCST   180(R10), Z21, Z9
-	VPDPBUSD.BCST   180(R11), Z21, Z15
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   196(R10), Z20, Z12
-	VPDPBUSD.BCST   196(R11), Z20, Z16
-	VPERMB          Z3, Z23, Z20
-	VPDPBUSD.BCST   184(R10), Z20, Z9
-	VPDPBUSD.BCST   184(R11), Z20, Z15
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   200(R10), Z20, Z12
-	VPDPBUSD.BCST   200(R11), Z20, Z16
-	VPERMB          Z3, Z19, Z20
-	VPDPBUSD.BCST   188(R10), Z20, Z9
-	VPDPBUSD.BCST   188(R11), Z20, Z15
-	VPMULTISHIFTQB  Z19, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   204(R10), Z19, Z12
-	VPDPBUSD.BCST   204(R11), Z19, Z16
-	VPSLLD          $0x14, Z11, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VPSLLD          $0x0c, Z11, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	PREFETCHT0      1536(R9)
-	VBROADCASTI32X4 90(BX), Z21
-	VINSERTI32X4    $0x01, 90(SI), Z21, Z21
-	VINSERTI32X4    $0x02, 90(DI), Z21, Z21
-	VINSERTI32X4    $0x03, 90(R8), Z21, Z21
-	PREFETCHT0      1600(R9)
-	VBROADCASTI32X4 90(BX)(AX*1), Z22
-	VINSERTI32X4    $0x01, 90(SI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 90(DI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 90(R8)(AX*1), Z22, Z22
-	PREFETCHT0      1664(R9)
-	VBROADCASTI32X4 90(BX)(AX*2), Z23
-	VINSERTI32X4    $0x01, 90(SI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x02, 90(DI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x03, 90(R8)(AX*2), Z23, Z23
-	PREFETCHT0      1728(R9)
-	VBROADCASTI32X4 90(BX)(CX*1), Z24
-	VINSERTI32X4    $0x01, 90(SI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x02, 90(DI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 90(R8)(CX*1), Z24, Z24
-	VPUNPCKLDQ      Z22, Z21, Z25
-	VPUNPCKHDQ      Z22, Z21, Z21
-	VPUNPCKLDQ      Z24, Z23, Z22
-	VPUNPCKHDQ      Z24, Z23, Z23
-	VPUNPCKLQDQ     Z22, Z25, Z24
-	VPUNPCKHQDQ     Z22, Z25, Z22
-	VPUNPCKLQDQ     Z23, Z21, Z25
-	VPUNPCKHQDQ     Z23, Z21, Z21
-	VPERMB          Z3, Z24, Z23
-	VPDPBUSD.BCST   220(R10), Z23, Z13
-	VPDPBUSD.BCST   220(R11), Z23, Z17
-	VPMULTISHIFTQB  Z24, Z8, Z23
-	VPERMB          Z3, Z23, Z23
-	VPDPBUSD.BCST   236(R10), Z23, Z14
-	VPDPBUSD.BCST   236(R11), Z23, Z18
-	VPERMB          Z3, Z22, Z23
-	VPDPBUSD.BCST   224(R10), Z23, Z13
-	VPDPBUSD.BCST   224(R11), Z23, Z17
-	VPMULTISHIFTQB  Z22, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   240(R10), Z22, Z14
-	VPDPBUSD.BCST   240(R11), Z22, Z18
-	VPERMB          Z3, Z25, Z22
-	VPDPBUSD.BCST   228(R10), Z22, Z13
-	VPDPBUSD.BCST   228(R11), Z22, Z17
-	VPMULTISHIFTQB  Z25, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   244(R10), Z22, Z14
-	VPDPBUSD.BCST   244(R11), Z22, Z18
-	VPERMB          Z3, Z21, Z22
-	VPDPBUSD.BCST   232(R10), Z22, Z13
-	VPDPBUSD.BCST   232(R11), Z22, Z17
-	VPMULTISHIFTQB  Z21, Z8, Z21
-	VPERMB          Z3, Z21, Z21
-	VPDPBUSD.BCST   248(R10), Z21, Z14
-	VPDPBUSD.BCST   248(R11), Z21, Z18
-	VPSLLD          $0x04, Z11, Z21
-	VPANDD          Z4, Z21, Z21
-	VPSUBD          Z21, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z21, Z22, Z21
-	VPADDD          Z6, Z21, Z21
-	VADDPS          Z21, Z21, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z21, Z21
-	VPSRLD          $0x04, Z11, Z11
-	VPANDD          Z4, Z11, Z11
-	VPSUBD          Z11, Z5, Z22
-	VPSRAD          $0x1f, Z22, Z22
-	VPANDND         Z11, Z22, Z11
-	VPADDD          Z6, Z11, Z11
-	VADDPS          Z11, Z11, Z22
-	VADDPS          Z7, Z22, Z22
-	VMINPS          Z22, Z11, Z11
-	VPADDD.BCST     212(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    208(R10), Z22
-	VMULPS          Z19, Z22, Z22
-	VFMADD231PS     Z22, Z9, Z1
-	VPADDD.BCST     212(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    208(R11), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z2
-	VPADDD.BCST     216(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    208(R10), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VPADDD.BCST     216(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    208(R11), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z16, Z2
-	VPADDD.BCST     256(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    252(R10), Z9
-	VMULPS          Z21, Z9, Z9
-	VFMADD231PS     Z9, Z13, Z1
-	VPADDD.BCST     256(R11), Z17, Z17
-	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    252(R11), Z9
-	VMULPS          Z21, Z9, Z9
-	VFMADD231PS     Z9, Z17, Z2
-	VPADDD.BCST     260(R10), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    252(R10), Z9
-	VMULPS          Z11, Z9, Z9
-	VFMADD231PS     Z9, Z14, Z1
-	VPADDD.BCST     260(R11), Z18, Z18
-	VCVTDQ2PS       Z18, Z18
-	VBROADCASTSS    252(R11), Z9
-	VMULPS          Z11, Z9, Z9
-	VFMADD231PS     Z9, Z18, Z2
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	VMOVDQA32       Z0, Z17
-	PREFETCHT0      1792(R9)
-	VBROADCASTI32X4 108(BX), Z18
-	VINSERTI32X4    $0x01, 108(SI), Z18, Z18
-	VINSERTI32X4    $0x02, 108(DI), Z18, Z18
-	VINSERTI32X4    $0x03, 108(R8), Z18, Z18
-	PREFETCHT0      1856(R9)
-	VBROADCASTI32X4 108(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 108(SI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 108(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 108(R8)(AX*1), Z19, Z19
-	PREFETCHT0      1920(R9)
-	VBROADCASTI32X4 108(BX)(AX*2), Z20
-	VINSERTI32X4    $0x01, 108(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 108(DI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x03, 108(R8)(AX*2), Z20, Z20
-	PREFETCHT0      1984(R9)
-	VBROADCASTI32X4 108(BX)(CX*1), Z21
-	VINSERTI32X4    $0x01, 108(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 108(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 108(R8)(CX*1), Z21, Z21
-	VPUNPCKLDQ      Z19, Z18, Z22
-	VPUNPCKHDQ      Z19, Z18, Z18
+	VBROADCASTI32X4 18(BX)(CX*1), Z21
+	VINSERTI32X4    $0x01, 18(SI)(CX*1), Z21, Z21
+	VINSERTI32X4    $0x02, 18(DI)(CX*1), Z21, Z21
+	VINSERTI32X4    $0x03, 18(R8)(CX*1), Z21, Z21
+	VPUNPCKLDQ      Z19, Z16, Z22
+	VPUNPCKHDQ      Z19, Z16, Z16
 	VPUNPCKLDQ      Z21, Z20, Z19
 	VPUNPCKHDQ      Z21, Z20, Z20
 	VPUNPCKLQDQ     Z19, Z22, Z21
 	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z18, Z22
-	VPUNPCKHQDQ     Z20, Z18, Z18
-	VPERMB          Z3, Z21, Z20
-	VPDPBUSD.BCST   264(R10), Z20, Z9
-	VPDPBUSD.BCST   264(R11), Z20, Z14
-	VPMULTISHIFTQB  Z21, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   280(R10), Z20, Z11
-	VPDPBUSD.BCST   280(R11), Z20, Z15
-	VPERMB          Z3, Z19, Z20
-	VPDPBUSD.BCST   268(R10), Z20, Z9
-	VPDPBUSD.BCST   268(R11), Z20, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z19
+	VPUNPCKLQDQ     Z20, Z16, Z22
+	VPUNPCKHQDQ     Z20, Z16, Z16
+	VMOVDQA32       Z0, Z20
+	VMOVDQA32       Z0, Z23
+	VMOVDQA32       Z0, Z24
+	VMOVDQA32       Z0, Z25
+	VPERMB          Z3, Z17, Z26
+	VPMULTISHIFTQB  Z17, Z9, Z17
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   (R10), Z26, Z20
+	VPDPBUSD.BCST   (R11), Z26, Z24
+	VPDPBUSD.BCST   16(R10), Z17, Z23
+	VPDPBUSD.BCST   16(R11), Z17, Z25
+	VPERMB          Z3, Z15, Z17
+	VPMULTISHIFTQB  Z15, Z9, Z15
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   4(R10), Z17, Z20
+	VPDPBUSD.BCST   4(R11), Z17, Z24
+	VPDPBUSD.BCST   20(R10), Z15, Z23
+	VPDPBUSD.BCST   20(R11), Z15, Z25
+	VPERMB          Z3, Z18, Z15
+	VPMULTISHIFTQB  Z18, Z9, Z17
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   8(R10), Z15, Z20
+	VPDPBUSD.BCST   8(R11), Z15, Z24
+	VPDPBUSD.BCST   24(R10), Z17, Z23
+	VPDPBUSD.BCST   24(R11), Z17, Z25
+	VPERMB          Z3, Z14, Z15
+	VPMULTISHIFTQB  Z14, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   12(R10), Z15, Z20
+	VPDPBUSD.BCST   12(R11), Z15, Z24
+	VPDPBUSD.BCST   28(R10), Z14, Z23
+	VPDPBUSD.BCST   28(R11), Z14, Z25
+	VPSLLD          $0x14, Z13, Z14
+	VPANDD          Z5, Z14, Z14
+	VPADDD          Z6, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z14, Z14
+	VPADDD.BCST     36(R10), Z20, Z20
+	VCVTDQ2PS       Z20, Z20
+	VBROADCASTSS    32(R10), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z20, Z1
+	VPADDD.BCST     36(R11), Z24, Z24
+	VCVTDQ2PS       Z24, Z24
+	VBROADCASTSS    32(R11), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z24, Z2
+	VPSLLD          $0x0c, Z13, Z14
+	VPANDD          Z5, Z14, Z14
+	VPADDD          Z6, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z14, Z14
+	VPADDD.BCST     40(R10), Z23, Z23
+	VCVTDQ2PS       Z23, Z23
+	VBROADCASTSS    32(R10), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z23, Z1
+	VPADDD.BCST     40(R11), Z25, Z25
+	VCVTDQ2PS       Z25, Z25
+	VBROADCASTSS    32(R11), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z25, Z2
+	PREFETCHT0      768(R9)
+	VBROADCASTI32X4 36(BX), Z14
+	VINSERTI32X4    $0x01, 36(SI), Z14, Z14
+	VINSERTI32X4    $0x02, 36(DI), Z14, Z14
+	VINSERTI32X4    $0x03, 36(R8), Z14, Z14
+	PREFETCHT0      832(R9)
+	VBROADCASTI32X4 36(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 36(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 36(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 36(R8)(AX*1), Z15, Z15
+	PREFETCHT0      896(R9)
+	VBROADCASTI32X4 36(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 36(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 36(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 36(R8)(AX*2), Z17, Z17
+	PREFETCHT0      960(R9)
+	VBROADCASTI32X4 36(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 36(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 36(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 36(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z15, Z14, Z20
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z15, Z20, Z18
+	VPUNPCKHQDQ     Z15, Z20, Z15
+	VPUNPCKLQDQ     Z17, Z14, Z20
+	VPUNPCKHQDQ     Z17, Z14, Z14
+	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z23
+	VMOVDQA32       Z0, Z24
+	VMOVDQA32       Z0, Z25
+	VPERMB          Z3, Z21, Z26
+	VPMULTISHIFTQB  Z21, Z9, Z21
+	VPERMB          Z3, Z21, Z21
+	VPDPBUSD.BCST   44(R10), Z26, Z17
+	VPDPBUSD.BCST   44(R11), Z26, Z24
+	VPDPBUSD.BCST   60(R10), Z21, Z23
+	VPDPBUSD.BCST   60(R11), Z21, Z25
+	VPERMB          Z3, Z19, Z21
+	VPMULTISHIFTQB  Z19, Z9, Z19
 	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   284(R10), Z19, Z11
-	VPDPBUSD.BCST   284(R11), Z19, Z15
+	VPDPBUSD.BCST   48(R10), Z21, Z17
+	VPDPBUSD.BCST   48(R11), Z21, Z24
+	VPDPBUSD.BCST   64(R10), Z19, Z23
+	VPDPBUSD.BCST   64(R11), Z19, Z25
 	VPERMB          Z3, Z22, Z19
-	VPDPBUSD.BCST   272(R10), Z19, Z9
-	VPDPBUSD.BCST   272(R11), Z19, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   288(R10), Z19, Z11
-	VPDPBUSD.BCST   288(R11), Z19, Z15
-	VPERMB          Z3, Z18, Z19
-	VPDPBUSD.BCST   276(R10), Z19, Z9
-	VPDPBUSD.BCST   276(R11), Z19, Z14
-	VPMULTISHIFTQB  Z18, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   292(R10), Z18, Z11
-	VPDPBUSD.BCST   292(R11), Z18, Z15
-	VPSLLD          $0x14, Z10, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z7, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VPSLLD          $0x0c, Z10, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	PREFETCHT0      2048(R9)
-	VBROADCASTI32X4 126(BX), Z20
-	VINSERTI32X4    $0x01, 126(SI), Z20, Z20
-	VINSERTI32X4    $0x02, 126(DI), Z20, Z20
-	VINSERTI32X4    $0x03, 126(R8), Z20, Z20
-	PREFETCHT0      2112(R9)
-	VBROADCASTI32X4 126(BX)(AX*1), Z21
-	VINSERTI32X4    $0x01, 126(SI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 126(DI)(AX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 126(R8)(AX*1), Z21, Z21
-	PREFETCHT0      2176(R9)
-	VBROADCASTI32X4 126(BX)(AX*2), Z22
-	VINSERTI32X4    $0x01, 126(SI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x02, 126(DI)(AX*2), Z22, Z22
-	VINSERTI32X4    $0x03, 126(R8)(AX*2), Z22, Z22
-	PREFETCHT0      2240(R9)
-	VBROADCASTI32X4 126(BX)(CX*1), Z23
-	VINSERTI32X4    $0x01, 126(SI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x02, 126(DI)(CX*1), Z23, Z23
-	VINSERTI32X4    $0x03, 126(R8)(CX*1), Z23, Z23
-	VPUNPCKLDQ      Z21, Z20, Z24
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLDQ      Z23, Z22, Z21
-	VPUNPCKHDQ      Z23, Z22, Z22
-	VPUNPCKLQDQ     Z21, Z24, Z23
-	VPUNPCKHQDQ     Z21, Z24, Z21
-	VPUNPCKLQDQ     Z22, Z20, Z24
-	VPUNPCKHQDQ     Z22, Z20, Z20
-	VPERMB          Z3, Z23, Z22
-	VPDPBUSD.BCST   308(R10), Z22, Z12
-	VPDPBUSD.BCST   308(R11), Z22, Z16
-	VPMULTISHIFTQB  Z23, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   324(R10), Z22, Z13
-	VPDPBUSD.BCST   324(R11), Z22, Z17
-	VPERMB          Z3, Z21, Z22
-	VPDPBUSD.BCST   312(R10), Z22, Z12
-	VPDPBUSD.BCST   312(R11), Z22, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z21
+	VPMULTISHIFTQB  Z22, Z9, Z21
 	VPERMB          Z3, Z21, Z21
-	VPDPBUSD.BCST   328(R10), Z21, Z13
-	VPDPBUSD.BCST   328(R11), Z21, Z17
-	VPERMB          Z3, Z24, Z21
-	VPDPBUSD.BCST   316(R10), Z21, Z12
-	VPDPBUSD.BCST   316(R11), Z21, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z21
-	VPERMB          Z3, Z21, Z21
-	VPDPBUSD.BCST   332(R10), Z21, Z13
-	VPDPBUSD.BCST   332(R11), Z21, Z17
-	VPERMB          Z3, Z20, Z21
-	VPDPBUSD.BCST   320(R10), Z21, Z12
-	VPDPBUSD.BCST   320(R11), Z21, Z16
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   336(R10), Z20, Z13
-	VPDPBUSD.BCST   336(R11), Z20, Z17
-	VPSLLD          $0x04, Z10, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPSRLD          $0x04, Z10, Z10
-	VPANDD          Z4, Z10, Z10
-	VPSUBD          Z10, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z10, Z21, Z10
-	VPADDD          Z6, Z10, Z10
-	VADDPS          Z10, Z10, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z10, Z10
-	VPADDD.BCST     300(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    296(R10), Z21
-	VMULPS          Z18, Z21, Z21
-	VFMADD231PS     Z21, Z9, Z1
-	VPADDD.BCST     300(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    296(R11), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z14, Z2
-	VPADDD.BCST     304(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    296(R10), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     304(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    296(R11), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z2
-	VPADDD.BCST     344(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    340(R10), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VPADDD.BCST     344(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    340(R11), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z16, Z2
-	VPADDD.BCST     348(R10), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    340(R10), Z9
-	VMULPS          Z10, Z9, Z9
-	VFMADD231PS     Z9, Z13, Z1
-	VPADDD.BCST     348(R11), Z17, Z17
+	VPDPBUSD.BCST   52(R10), Z19, Z17
+	VPDPBUSD.BCST   52(R11), Z19, Z24
+	VPDPBUSD.BCST   68(R10), Z21, Z23
+	VPDPBUSD.BCST   68(R11), Z21, Z25
+	VPERMB          Z3, Z16, Z19
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   56(R10), Z19, Z17
+	VPDPBUSD.BCST   56(R11), Z19, Z24
+	VPDPBUSD.BCST   72(R10), Z16, Z23
+	VPDPBUSD.BCST   72(R11), Z16, Z25
+	VPSLLD          $0x04, Z13, Z16
+	VPANDD          Z5, Z16, Z16
+	VPADDD          Z6, Z16, Z16
+	VMOVAPS         Z16, Z19
+	VFMADD213PS     Z8, Z7, Z19
+	VMINPS          Z19, Z16, Z16
+	VPADDD.BCST     80(R10), Z17, Z17
 	VCVTDQ2PS       Z17, Z17
-	VBROADCASTSS    340(R11), Z9
-	VMULPS          Z10, Z9, Z9
-	VFMADD231PS     Z9, Z17, Z2
+	VBROADCASTSS    76(R10), Z19
+	VMULPS          Z16, Z19, Z19
+	VFMADD231PS     Z19, Z17, Z1
+	VPADDD.BCST     80(R11), Z24, Z24
+	VCVTDQ2PS       Z24, Z24
+	VBROADCASTSS    76(R11), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z24, Z2
+	VPSRLD          $0x04, Z13, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z16
+	VFMADD213PS     Z8, Z7, Z16
+	VMINPS          Z16, Z13, Z13
+	VPADDD.BCST     84(R10), Z23, Z23
+	VCVTDQ2PS       Z23, Z23
+	VBROADCASTSS    76(R10), Z16
+	VMULPS          Z13, Z16, Z16
+	VFMADD231PS     Z16, Z23, Z1
+	VPADDD.BCST     84(R11), Z25, Z25
+	VCVTDQ2PS       Z25, Z25
+	VBROADCASTSS    76(R11), Z16
+	VMULPS          Z13, Z16, Z16
+	VFMADD231PS     Z16, Z25, Z2
+	PREFETCHT0      1024(R9)
+	VBROADCASTI32X4 54(BX), Z13
+	VINSERTI32X4    $0x01, 54(SI), Z13, Z13
+	VINSERTI32X4    $0x02, 54(DI), Z13, Z13
+	VINSERTI32X4    $0x03, 54(R8), Z13, Z13
+	PREFETCHT0      1088(R9)
+	VBROADCASTI32X4 54(BX)(AX*1), Z16
+	VINSERTI32X4    $0x01, 54(SI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 54(DI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 54(R8)(AX*1), Z16, Z16
+	PREFETCHT0      1152(R9)
+	VBROADCASTI32X4 54(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 54(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 54(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 54(R8)(AX*2), Z17, Z17
+	PREFETCHT0      1216(R9)
+	VBROADCASTI32X4 54(BX)(CX*1), Z19
+	VINSERTI32X4    $0x01, 54(SI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 54(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 54(R8)(CX*1), Z19, Z19
+	VPUNPCKLDQ      Z16, Z13, Z21
+	VPUNPCKHDQ      Z16, Z13, Z13
+	VPUNPCKLDQ      Z19, Z17, Z16
+	VPUNPCKHDQ      Z19, Z17, Z17
+	VPUNPCKLQDQ     Z16, Z21, Z19
+	VPUNPCKHQDQ     Z16, Z21, Z16
+	VPUNPCKLQDQ     Z17, Z13, Z21
+	VPUNPCKHQDQ     Z17, Z13, Z13
+	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z23
+	VMOVDQA32       Z0, Z24
+	VPERMB          Z3, Z18, Z25
+	VPMULTISHIFTQB  Z18, Z9, Z18
+	VPERMB          Z3, Z18, Z18
+	VPDPBUSD.BCST   88(R10), Z25, Z17
+	VPDPBUSD.BCST   88(R11), Z25, Z23
+	VPDPBUSD.BCST   104(R10), Z18, Z22
+	VPDPBUSD.BCST   104(R11), Z18, Z24
+	VPERMB          Z3, Z15, Z18
+	VPMULTISHIFTQB  Z15, Z9, Z15
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   92(R10), Z18, Z17
+	VPDPBUSD.BCST   92(R11), Z18, Z23
+	VPDPBUSD.BCST   108(R10), Z15, Z22
+	VPDPBUSD.BCST   108(R11), Z15, Z24
+	VPERMB          Z3, Z20, Z15
+	VPMULTISHIFTQB  Z20, Z9, Z18
+	VPERMB          Z3, Z18, Z18
+	VPDPBUSD.BCST   96(R10), Z15, Z17
+	VPDPBUSD.BCST   96(R11), Z15, Z23
+	VPDPBUSD.BCST   112(R10), Z18, Z22
+	VPDPBUSD.BCST   112(R11), Z18, Z24
+	VPERMB          Z3, Z14, Z15
+	VPMULTISHIFTQB  Z14, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   100(R10), Z15, Z17
+	VPDPBUSD.BCST   100(R11), Z15, Z23
+	VPDPBUSD.BCST   116(R10), Z14, Z22
+	VPDPBUSD.BCST   116(R11), Z14, Z24
+	VPSLLD          $0x14, Z10, Z14
+	VPANDD          Z5, Z14, Z14
+	VPADDD          Z6, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z14, Z14
+	VPADDD.BCST     124(R10), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    120(R10), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z17, Z1
+	VPADDD.BCST     124(R11), Z23, Z23
+	VCVTDQ2PS       Z23, Z23
+	VBROADCASTSS    120(R11), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z23, Z2
+	VPSLLD          $0x0c, Z10, Z14
+	VPANDD          Z5, Z14, Z14
+	VPADDD          Z6, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z14, Z14
+	VPADDD.BCST     128(R10), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    120(R10), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z22, Z1
+	VPADDD.BCST     128(R11), Z24, Z24
+	VCVTDQ2PS       Z24, Z24
+	VBROADCASTSS    120(R11), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z24, Z2
+	PREFETCHT0      1280(R9)
+	VBROADCASTI32X4 72(BX), Z14
+	VINSERTI32X4    $0x01, 72(SI), Z14, Z14
+	VINSERTI32X4    $0x02, 72(DI), Z14, Z14
+	VINSERTI32X4    $0x03, 72(R8), Z14, Z14
+	PREFETCHT0      1344(R9)
+	VBROADCASTI32X4 72(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 72(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 72(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 72(R8)(AX*1), Z15, Z15
+	PREFETCHT0      1408(R9)
+	VBROADCASTI32X4 72(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 72(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 72(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 72(R8)(AX*2), Z17, Z17
+	PREFETCHT0      1472(R9)
+	VBROADCASTI32X4 72(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 72(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 72(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 72(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z15, Z14, Z20
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z15, Z20, Z18
+	VPUNPCKHQDQ     Z15, Z20, Z15
+	VPUNPCKLQDQ     Z17, Z14, Z20
+	VPUNPCKHQDQ     Z17, Z14, Z14
+	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z23
+	VMOVDQA32       Z0, Z24
+	VPERMB          Z3, Z19, Z25
+	VPMULTISHIFTQB  Z19, Z9, Z19
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   132(R10), Z25, Z17
+	VPDPBUSD.BCST   132(R11), Z25, Z23
+	VPDPBUSD.BCST   148(R10), Z19, Z22
+	VPDPBUSD.BCST   148(R11), Z19, Z24
+	VPERMB          Z3, Z16, Z19
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   136(R10), Z19, Z17
+	VPDPBUSD.BCST   136(R11), Z19, Z23
+	VPDPBUSD.BCST   152(R10), Z16, Z22
+	VPDPBUSD.BCST   152(R11), Z16, Z24
+	VPERMB          Z3, Z21, Z16
+	VPMULTISHIFTQB  Z21, Z9, Z19
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   140(R10), Z16, Z17
+	VPDPBUSD.BCST   140(R11), Z16, Z23
+	VPDPBUSD.BCST   156(R10), Z19, Z22
+	VPDPBUSD.BCST   156(R11), Z19, Z24
+	VPERMB          Z3, Z13, Z16
+	VPMULTISHIFTQB  Z13, Z9, Z13
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   144(R10), Z16, Z17
+	VPDPBUSD.BCST   144(R11), Z16, Z23
+	VPDPBUSD.BCST   160(R10), Z13, Z22
+	VPDPBUSD.BCST   160(R11), Z13, Z24
+	VPSLLD          $0x04, Z10, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z16
+	VFMADD213PS     Z8, Z7, Z16
+	VMINPS          Z16, Z13, Z13
+	VPADDD.BCST     168(R10), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    164(R10), Z16
+	VMULPS          Z13, Z16, Z16
+	VFMADD231PS     Z16, Z17, Z1
+	VPADDD.BCST     168(R11), Z23, Z23
+	VCVTDQ2PS       Z23, Z23
+	VBROADCASTSS    164(R11), Z16
+	VMULPS          Z13, Z16, Z16
+	VFMADD231PS     Z16, Z23, Z2
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z13
+	VFMADD213PS     Z8, Z7, Z13
+	VMINPS          Z13, Z10, Z10
+	VPADDD.BCST     172(R10), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    164(R10), Z13
+	VMULPS          Z10, Z13, Z13
+	VFMADD231PS     Z13, Z22, Z1
+	VPADDD.BCST     172(R11), Z24, Z24
+	VCVTDQ2PS       Z24, Z24
+	VBROADCASTSS    164(R11), Z13
+	VMULPS          Z10, Z13, Z13
+	VFMADD231PS     Z13, Z24, Z2
+	PREFETCHT0      1536(R9)
+	VBROADCASTI32X4 90(BX), Z10
+	VINSERTI32X4    $0x01, 90(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 90(DI), Z10, Z10
+	VINSERTI32X4    $0x03, 90(R8), Z10, Z10
+	PREFETCHT0      1600(R9)
+	VBROADCASTI32X4 90(BX)(AX*1), Z13
+	VINSERTI32X4    $0x01, 90(SI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x02, 90(DI)(AX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 90(R8)(AX*1), Z13, Z13
+	PREFETCHT0      1664(R9)
+	VBROADCASTI32X4 90(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 90(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 90(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 90(R8)(AX*2), Z16, Z16
+	PREFETCHT0      1728(R9)
+	VBROADCASTI32X4 90(BX)(CX*1), Z17
+	VINSERTI32X4    $0x01, 90(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 90(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 90(R8)(CX*1), Z17, Z17
+	VPUNPCKLDQ      Z13, Z10, Z19
+	VPUNPCKHDQ      Z13, Z10, Z10
+	VPUNPCKLDQ      Z17, Z16, Z13
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z13, Z19, Z17
+	VPUNPCKHQDQ     Z13, Z19, Z13
+	VPUNPCKLQDQ     Z16, Z10, Z19
+	VPUNPCKHQDQ     Z16, Z10, Z10
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z23
+	VPERMB          Z3, Z18, Z24
+	VPMULTISHIFTQB  Z18, Z9, Z18
+	VPERMB          Z3, Z18, Z18
+	VPDPBUSD.BCST   176(R10), Z24, Z16
+	VPDPBUSD.BCST   176(R11), Z24, Z22
+	VPDPBUSD.BCST   192(R10), Z18, Z21
+	VPDPBUSD.BCST   192(R11), Z18, Z23
+	VPERMB          Z3, Z15, Z18
+	VPMULTISHIFTQB  Z15, Z9, Z15
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   180(R10), Z18, Z16
+	VPDPBUSD.BCST   180(R11), Z18, Z22
+	VPDPBUSD.BCST   196(R10), Z15, Z21
+	VPDPBUSD.BCST   196(R11), Z15, Z23
+	VPERMB          Z3, Z20, Z15
+	VPMULTISHIFTQB  Z20, Z9, Z18
+	VPERMB          Z3, Z18, Z18
+	VPDPBUSD.BCST   184(R10), Z15, Z16
+	VPDPBUSD.BCST   184(R11), Z15, Z22
+	VPDPBUSD.BCST   200(R10), Z18, Z21
+	VPDPBUSD.BCST   200(R11), Z18, Z23
+	VPERMB          Z3, Z14, Z15
+	VPMULTISHIFTQB  Z14, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   188(R10), Z15, Z16
+	VPDPBUSD.BCST   188(R11), Z15, Z22
+	VPDPBUSD.BCST   204(R10), Z14, Z21
+	VPDPBUSD.BCST   204(R11), Z14, Z23
+	VPSLLD          $0x14, Z12, Z14
+	VPANDD          Z5, Z14, Z14
+	VPADDD          Z6, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z14, Z14
+	VPADDD.BCST     212(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    208(R10), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z16, Z1
+	VPADDD.BCST     212(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    208(R11), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z22, Z2
+	VPSLLD          $0x0c, Z12, Z14
+	VPANDD          Z5, Z14, Z14
+	VPADDD          Z6, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z14, Z14
+	VPADDD.BCST     216(R10), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    208(R10), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z21, Z1
+	VPADDD.BCST     216(R11), Z23, Z23
+	VCVTDQ2PS       Z23, Z23
+	VBROADCASTSS    208(R11), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z23, Z2
+	PREFETCHT0      1792(R9)
+	VBROADCASTI32X4 108(BX), Z14
+	VINSERTI32X4    $0x01, 108(SI), Z14, Z14
+	VINSERTI32X4    $0x02, 108(DI), Z14, Z14
+	VINSERTI32X4    $0x03, 108(R8), Z14, Z14
+	PREFETCHT0      1856(R9)
+	VBROADCASTI32X4 108(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 108(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 108(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 108(R8)(AX*1), Z15, Z15
+	PREFETCHT0      1920(R9)
+	VBROADCASTI32X4 108(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 108(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 108(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 108(R8)(AX*2), Z16, Z16
+	PREFETCHT0      1984(R9)
+	VBROADCASTI32X4 108(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 108(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 108(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 108(R8)(CX*1), Z18, Z18
+	VPUNPCKLDQ      Z15, Z14, Z20
+	VPUNPCKHDQ      Z15, Z14, Z14
+	VPUNPCKLDQ      Z18, Z16, Z15
+	VPUNPCKHDQ      Z18, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z20, Z18
+	VPUNPCKHQDQ     Z15, Z20, Z15
+	VPUNPCKLQDQ     Z16, Z14, Z20
+	VPUNPCKHQDQ     Z16, Z14, Z14
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z23
+	VPERMB          Z3, Z17, Z24
+	VPMULTISHIFTQB  Z17, Z9, Z17
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   220(R10), Z24, Z16
+	VPDPBUSD.BCST   220(R11), Z24, Z22
+	VPDPBUSD.BCST   236(R10), Z17, Z21
+	VPDPBUSD.BCST   236(R11), Z17, Z23
+	VPERMB          Z3, Z13, Z17
+	VPMULTISHIFTQB  Z13, Z9, Z13
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   224(R10), Z17, Z16
+	VPDPBUSD.BCST   224(R11), Z17, Z22
+	VPDPBUSD.BCST   240(R10), Z13, Z21
+	VPDPBUSD.BCST   240(R11), Z13, Z23
+	VPERMB          Z3, Z19, Z13
+	VPMULTISHIFTQB  Z19, Z9, Z17
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   228(R10), Z13, Z16
+	VPDPBUSD.BCST   228(R11), Z13, Z22
+	VPDPBUSD.BCST   244(R10), Z17, Z21
+	VPDPBUSD.BCST   244(R11), Z17, Z23
+	VPERMB          Z3, Z10, Z13
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   232(R10), Z13, Z16
+	VPDPBUSD.BCST   232(R11), Z13, Z22
+	VPDPBUSD.BCST   248(R10), Z10, Z21
+	VPDPBUSD.BCST   248(R11), Z10, Z23
+	VPSLLD          $0x04, Z12, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z13
+	VFMADD213PS     Z8, Z7, Z13
+	VMINPS          Z13, Z10, Z10
+	VPADDD.BCST     256(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    252(R10), Z13
+	VMULPS          Z10, Z13, Z13
+	VFMADD231PS     Z13, Z16, Z1
+	VPADDD.BCST     256(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    252(R11), Z13
+	VMULPS          Z10, Z13, Z13
+	VFMADD231PS     Z13, Z22, Z2
+	VPSRLD          $0x04, Z12, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z12
+	VFMADD213PS     Z8, Z7, Z12
+	VMINPS          Z12, Z10, Z10
+	VPADDD.BCST     260(R10), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    252(R10), Z12
+	VMULPS          Z10, Z12, Z12
+	VFMADD231PS     Z12, Z21, Z1
+	VPADDD.BCST     260(R11), Z23, Z23
+	VCVTDQ2PS       Z23, Z23
+	VBROADCASTSS    252(R11), Z12
+	VMULPS          Z10, Z12, Z12
+	VFMADD231PS     Z12, Z23, Z2
+	PREFETCHT0      2048(R9)
+	VBROADCASTI32X4 126(BX), Z10
+	VINSERTI32X4    $0x01, 126(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 126(DI), Z10, Z10
+	VINSERTI32X4    $0x03, 126(R8), Z10, Z10
+	PREFETCHT0      2112(R9)
+	VBROADCASTI32X4 126(BX)(AX*1), Z12
+	VINSERTI32X4    $0x01, 126(SI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x02, 126(DI)(AX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 126(R8)(AX*1), Z12, Z12
+	PREFETCHT0      2176(R9)
+	VBROADCASTI32X4 126(BX)(AX*2), Z13
+	VINSERTI32X4    $0x01, 126(SI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x02, 126(DI)(AX*2), Z13, Z13
+	VINSERTI32X4    $0x03, 126(R8)(AX*2), Z13, Z13
+	PREFETCHT0      2240(R9)
+	VBROADCASTI32X4 126(BX)(CX*1), Z16
+	VINSERTI32X4    $0x01, 126(SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 126(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 126(R8)(CX*1), Z16, Z16
+	VPUNPCKLDQ      Z12, Z10, Z17
+	VPUNPCKHDQ      Z12, Z10, Z10
+	VPUNPCKLDQ      Z16, Z13, Z12
+	VPUNPCKHDQ      Z16, Z13, Z13
+	VPUNPCKLQDQ     Z12, Z17, Z16
+	VPUNPCKHQDQ     Z12, Z17, Z12
+	VPUNPCKLQDQ     Z13, Z10, Z17
+	VPUNPCKHQDQ     Z13, Z10, Z10
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z19
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z22
+	VPERMB          Z3, Z18, Z23
+	VPMULTISHIFTQB  Z18, Z9, Z18
+	VPERMB          Z3, Z18, Z18
+	VPDPBUSD.BCST   264(R10), Z23, Z13
+	VPDPBUSD.BCST   264(R11), Z23, Z21
+	VPDPBUSD.BCST   280(R10), Z18, Z19
+	VPDPBUSD.BCST   280(R11), Z18, Z22
+	VPERMB          Z3, Z15, Z18
+	VPMULTISHIFTQB  Z15, Z9, Z15
+	VPERMB          Z3, Z15, Z15
+	VPDPBUSD.BCST   268(R10), Z18, Z13
+	VPDPBUSD.BCST   268(R11), Z18, Z21
+	VPDPBUSD.BCST   284(R10), Z15, Z19
+	VPDPBUSD.BCST   284(R11), Z15, Z22
+	VPERMB          Z3, Z20, Z15
+	VPMULTISHIFTQB  Z20, Z9, Z18
+	VPERMB          Z3, Z18, Z18
+	VPDPBUSD.BCST   272(R10), Z15, Z13
+	VPDPBUSD.BCST   272(R11), Z15, Z21
+	VPDPBUSD.BCST   288(R10), Z18, Z19
+	VPDPBUSD.BCST   288(R11), Z18, Z22
+	VPERMB          Z3, Z14, Z15
+	VPMULTISHIFTQB  Z14, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   276(R10), Z15, Z13
+	VPDPBUSD.BCST   276(R11), Z15, Z21
+	VPDPBUSD.BCST   292(R10), Z14, Z19
+	VPDPBUSD.BCST   292(R11), Z14, Z22
+	VPSLLD          $0x14, Z11, Z14
+	VPANDD          Z5, Z14, Z14
+	VPADDD          Z6, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z14, Z14
+	VPADDD.BCST     300(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    296(R10), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z13, Z1
+	VPADDD.BCST     300(R11), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    296(R11), Z13
+	VMULPS          Z14, Z13, Z13
+	VFMADD231PS     Z13, Z21, Z2
+	VPSLLD          $0x0c, Z11, Z13
+	VPANDD          Z5, Z13, Z13
+	VPADDD          Z6, Z13, Z13
+	VMOVAPS         Z13, Z14
+	VFMADD213PS     Z8, Z7, Z14
+	VMINPS          Z14, Z13, Z13
+	VPADDD.BCST     304(R10), Z19, Z19
+	VCVTDQ2PS       Z19, Z19
+	VBROADCASTSS    296(R10), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z19, Z1
+	VPADDD.BCST     304(R11), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    296(R11), Z14
+	VMULPS          Z13, Z14, Z14
+	VFMADD231PS     Z14, Z22, Z2
+	VMOVDQA32       Z0, Z13
+	VMOVDQA32       Z0, Z14
+	VMOVDQA32       Z0, Z15
+	VMOVDQA32       Z0, Z18
+	VPERMB          Z3, Z16, Z19
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   308(R10), Z19, Z13
+	VPDPBUSD.BCST   308(R11), Z19, Z15
+	VPDPBUSD.BCST   324(R10), Z16, Z14
+	VPDPBUSD.BCST   324(R11), Z16, Z18
+	VPERMB          Z3, Z12, Z16
+	VPMULTISHIFTQB  Z12, Z9, Z12
+	VPERMB          Z3, Z12, Z12
+	VPDPBUSD.BCST   312(R10), Z16, Z13
+	VPDPBUSD.BCST   312(R11), Z16, Z15
+	VPDPBUSD.BCST   328(R10), Z12, Z14
+	VPDPBUSD.BCST   328(R11), Z12, Z18
+	VPERMB          Z3, Z17, Z12
+	VPMULTISHIFTQB  Z17, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   316(R10), Z12, Z13
+	VPDPBUSD.BCST   316(R11), Z12, Z15
+	VPDPBUSD.BCST   332(R10), Z16, Z14
+	VPDPBUSD.BCST   332(R11), Z16, Z18
+	VPERMB          Z3, Z10, Z12
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   320(R10), Z12, Z13
+	VPDPBUSD.BCST   320(R11), Z12, Z15
+	VPDPBUSD.BCST   336(R10), Z10, Z14
+	VPDPBUSD.BCST   336(R11), Z10, Z18
+	VPSLLD          $0x04, Z11, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z12
+	VFMADD213PS     Z8, Z7, Z12
+	VMINPS          Z12, Z10, Z10
+	VPADDD.BCST     344(R10), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    340(R10), Z12
+	VMULPS          Z10, Z12, Z12
+	VFMADD231PS     Z12, Z13, Z1
+	VPADDD.BCST     344(R11), Z15, Z15
+	VCVTDQ2PS       Z15, Z15
+	VBROADCASTSS    340(R11), Z12
+	VMULPS          Z10, Z12, Z12
+	VFMADD231PS     Z12, Z15, Z2
+	VPSRLD          $0x04, Z11, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     348(R10), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    340(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z14, Z1
+	VPADDD.BCST     348(R11), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    340(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z18, Z2
 	ADDQ            $0x00000160, R10
 	ADDQ            $0x00000160, R11
 	ADDQ            $0x00000900, R9
@@ -59636,12 +59366,13 @@ TEXT ·avx512DotQuadsQ6_0_ROCMFPXx1(SB), NOSPLIT, $0-176
 	KMOVW        DX, K1
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K1
-	VPBROADCASTD word0ff00000<>+0(SB), Z3
-	VPBROADCASTD word07e00000<>+0(SB), Z4
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z3
+	VPBROADCASTD word07f00000<>+0(SB), Z4
 	VPBROADCASTD word3b800000<>+0(SB), Z5
-	VPBROADCASTD wordbc000000<>+0(SB), Z6
+	VPBROADCASTD word40000000<>+0(SB), Z6
+	VPBROADCASTD wordbc000000<>+0(SB), Z7
 	VMOVDQU32    levels26<>+0(SB), Z2
-	VMOVDQU32    multishift322c2620120c0600<>+0(SB), Z7
+	VMOVDQU32    multishift322c2620120c0600<>+0(SB), Z8
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -59659,938 +59390,922 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VMOVDQA32       Z0, Z8
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
 	PREFETCHT0      (R9)
-	VBROADCASTI32X4 (BX), Z12
-	VINSERTI32X4    $0x01, (SI), Z12, Z12
-	VINSERTI32X4    $0x02, (DI), Z12, Z12
-	VINSERTI32X4    $0x03, (R8), Z12, Z12
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 (BX), Z9
+	VINSERTI32X4    $0x01, (SI), Z9, Z9
+	VINSERTI32X4    $0x02, (DI), Z9, Z9
+	VINSERTI32X4    $0x03, (R8), Z9, Z9
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z9, Z9
 	PREFETCHT0      64(R9)
-	VBROADCASTI32X4 (BX)(AX*1), Z13
-	VINSERTI32X4    $0x01, (SI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x02, (DI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x03, (R8)(AX*1), Z13, Z13
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
-	VBROADCASTI32X4 (BX)(AX*2), Z14
+	VBROADCASTI32X4 (BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, (SI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, (DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, (R8)(AX*1), Z10, Z10
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
+	VBROADCASTI32X4 (BX)(AX*2), Z11
 	PREFETCHT0      128(R9)
-	VINSERTI32X4    $0x01, (SI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x02, (DI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x03, (R8)(AX*2), Z14, Z14
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 (BX)(CX*1), Z15
-	VINSERTI32X4    $0x01, (SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x01, (SI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, (DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, (R8)(AX*2), Z11, Z11
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 (BX)(CX*1), Z12
+	VINSERTI32X4    $0x01, (SI)(CX*1), Z12, Z12
 	PREFETCHT0      192(R9)
-	VINSERTI32X4    $0x02, (DI)(CX*1), Z15, Z15
-	VINSERTI32X4    $0x03, (R8)(CX*1), Z15, Z15
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPUNPCKLDQ      Z15, Z14, Z13
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLQDQ     Z13, Z16, Z15
-	VPUNPCKHQDQ     Z13, Z16, Z13
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VBROADCASTI32X4 10(BX), Z14
-	VINSERTI32X4    $0x01, 10(SI), Z14, Z14
-	VINSERTI32X4    $0x02, 10(DI), Z14, Z14
+	VINSERTI32X4    $0x02, (DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, (R8)(CX*1), Z12, Z12
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VPUNPCKLDQ      Z10, Z9, Z13
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z9, Z13
+	VPUNPCKHQDQ     Z11, Z9, Z9
+	VBROADCASTI32X4 10(BX), Z11
+	VINSERTI32X4    $0x01, 10(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 10(DI), Z11, Z11
 	PREFETCHT0      256(R9)
-	VINSERTI32X4    $0x03, 10(R8), Z14, Z14
+	VINSERTI32X4    $0x03, 10(R8), Z11, Z11
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 10(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 10(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 10(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 10(R8)(AX*1), Z14, Z14
 	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 10(BX)(AX*1), Z17
-	VINSERTI32X4    $0x01, 10(SI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 10(DI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 10(R8)(AX*1), Z17, Z17
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
 	PREFETCHT0      320(R9)
-	VBROADCASTI32X4 10(BX)(AX*2), Z18
-	VINSERTI32X4    $0x01, 10(SI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x02, 10(DI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x03, 10(R8)(AX*2), Z18, Z18
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 10(BX)(CX*1), Z19
+	VBROADCASTI32X4 10(BX)(AX*2), Z15
+	VINSERTI32X4    $0x01, 10(SI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x02, 10(DI)(AX*2), Z15, Z15
+	VINSERTI32X4    $0x03, 10(R8)(AX*2), Z15, Z15
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 10(BX)(CX*1), Z16
 	PREFETCHT0      384(R9)
-	VINSERTI32X4    $0x01, 10(SI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 10(DI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 10(R8)(CX*1), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VPUNPCKLDQ      Z17, Z14, Z20
-	VPUNPCKHDQ      Z17, Z14, Z14
-	VPUNPCKLDQ      Z19, Z18, Z17
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLQDQ     Z17, Z20, Z19
-	VPUNPCKHQDQ     Z17, Z20, Z17
-	VPUNPCKLQDQ     Z18, Z14, Z20
-	VPUNPCKHQDQ     Z18, Z14, Z14
-	VPMULTISHIFTQB  Z15, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   (R10), Z15, Z8
-	VPMULTISHIFTQB  Z13, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   4(R10), Z13, Z8
-	VPMULTISHIFTQB  Z16, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   8(R10), Z13, Z8
-	VPMULTISHIFTQB  Z12, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   12(R10), Z12, Z8
-	VPMULTISHIFTQB  Z19, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   16(R10), Z12, Z9
-	VPMULTISHIFTQB  Z17, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   20(R10), Z12, Z9
-	VPMULTISHIFTQB  Z20, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   24(R10), Z12, Z9
-	VPMULTISHIFTQB  Z14, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   28(R10), Z12, Z9
-	VPSRLD          $0x04, Z19, Z12
-	VPANDD          Z3, Z12, Z12
-	VPSUBD          Z12, Z4, Z13
-	VPSRAD          $0x1f, Z13, Z13
-	VPANDND         Z12, Z13, Z12
-	VPADDD          Z5, Z12, Z12
-	VADDPS          Z12, Z12, Z13
-	VADDPS          Z6, Z13, Z13
-	VMINPS          Z13, Z12, Z12
-	VPSRLD          $0x04, Z17, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z6, Z14, Z14
-	VMINPS          Z14, Z13, Z13
-	VBROADCASTI32X4 26(BX), Z14
-	VINSERTI32X4    $0x01, 26(SI), Z14, Z14
+	VINSERTI32X4    $0x01, 10(SI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 10(DI)(CX*1), Z16, Z16
+	VINSERTI32X4    $0x03, 10(R8)(CX*1), Z16, Z16
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z16, Z16
+	VPUNPCKLDQ      Z14, Z11, Z17
+	VPUNPCKHDQ      Z14, Z11, Z11
+	VPUNPCKLDQ      Z16, Z15, Z14
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLQDQ     Z14, Z17, Z16
+	VPUNPCKHQDQ     Z14, Z17, Z14
+	VPUNPCKLQDQ     Z15, Z11, Z17
+	VPUNPCKHQDQ     Z15, Z11, Z11
+	VBROADCASTI32X4 26(BX), Z15
+	VINSERTI32X4    $0x01, 26(SI), Z15, Z15
 	PREFETCHT0      448(R9)
-	VINSERTI32X4    $0x02, 26(DI), Z14, Z14
-	VINSERTI32X4    $0x03, 26(R8), Z14, Z14
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 26(BX)(AX*1), Z15
-	VINSERTI32X4    $0x01, 26(SI)(AX*1), Z15, Z15
-	VINSERTI32X4    $0x02, 26(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 26(DI), Z15, Z15
+	VINSERTI32X4    $0x03, 26(R8), Z15, Z15
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 26(BX)(AX*1), Z18
+	VINSERTI32X4    $0x01, 26(SI)(AX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 26(DI)(AX*1), Z18, Z18
 	PREFETCHT0      512(R9)
-	VINSERTI32X4    $0x03, 26(R8)(AX*1), Z15, Z15
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 26(BX)(AX*2), Z16
-	VINSERTI32X4    $0x01, 26(SI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x02, 26(DI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x03, 26(R8)(AX*2), Z16, Z16
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VINSERTI32X4    $0x03, 26(R8)(AX*1), Z18, Z18
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VBROADCASTI32X4 26(BX)(AX*2), Z19
+	VINSERTI32X4    $0x01, 26(SI)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x02, 26(DI)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x03, 26(R8)(AX*2), Z19, Z19
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
 	PREFETCHT0      576(R9)
-	VBROADCASTI32X4 26(BX)(CX*1), Z17
-	VINSERTI32X4    $0x01, 26(SI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 26(DI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 26(R8)(CX*1), Z17, Z17
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
-	VPUNPCKLDQ      Z15, Z14, Z18
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLDQ      Z17, Z16, Z15
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPUNPCKLQDQ     Z15, Z18, Z17
-	VPUNPCKHQDQ     Z15, Z18, Z15
-	VPUNPCKLQDQ     Z16, Z14, Z18
-	VPUNPCKHQDQ     Z16, Z14, Z14
-	VBROADCASTI32X4 36(BX), Z16
+	VBROADCASTI32X4 26(BX)(CX*1), Z20
+	VINSERTI32X4    $0x01, 26(SI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 26(DI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 26(R8)(CX*1), Z20, Z20
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
+	VPUNPCKLDQ      Z18, Z15, Z21
+	VPUNPCKHDQ      Z18, Z15, Z15
+	VPUNPCKLDQ      Z20, Z19, Z18
+	VPUNPCKHDQ      Z20, Z19, Z19
+	VPUNPCKLQDQ     Z18, Z21, Z20
+	VPUNPCKHQDQ     Z18, Z21, Z18
+	VPUNPCKLQDQ     Z19, Z15, Z21
+	VPUNPCKHQDQ     Z19, Z15, Z15
+	VBROADCASTI32X4 36(BX), Z19
 	PREFETCHT0      640(R9)
-	VINSERTI32X4    $0x01, 36(SI), Z16, Z16
-	VINSERTI32X4    $0x02, 36(DI), Z16, Z16
-	VINSERTI32X4    $0x03, 36(R8), Z16, Z16
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z16, Z16
-	VBROADCASTI32X4 36(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 36(SI)(AX*1), Z19, Z19
+	VINSERTI32X4    $0x01, 36(SI), Z19, Z19
+	VINSERTI32X4    $0x02, 36(DI), Z19, Z19
+	VINSERTI32X4    $0x03, 36(R8), Z19, Z19
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
+	VBROADCASTI32X4 36(BX)(AX*1), Z22
+	VINSERTI32X4    $0x01, 36(SI)(AX*1), Z22, Z22
 	PREFETCHT0      704(R9)
-	VINSERTI32X4    $0x02, 36(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 36(R8)(AX*1), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 36(BX)(AX*2), Z20
-	VINSERTI32X4    $0x01, 36(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 36(DI)(AX*2), Z20, Z20
+	VINSERTI32X4    $0x02, 36(DI)(AX*1), Z22, Z22
+	VINSERTI32X4    $0x03, 36(R8)(AX*1), Z22, Z22
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VBROADCASTI32X4 36(BX)(AX*2), Z23
+	VINSERTI32X4    $0x01, 36(SI)(AX*2), Z23, Z23
+	VINSERTI32X4    $0x02, 36(DI)(AX*2), Z23, Z23
 	PREFETCHT0      768(R9)
-	VINSERTI32X4    $0x03, 36(R8)(AX*2), Z20, Z20
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 36(BX)(CX*1), Z21
-	VINSERTI32X4    $0x01, 36(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 36(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 36(R8)(CX*1), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VPUNPCKLDQ      Z19, Z16, Z22
-	VPUNPCKHDQ      Z19, Z16, Z16
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z16, Z22
-	VPUNPCKHQDQ     Z20, Z16, Z16
-	VPMULTISHIFTQB  Z17, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   44(R10), Z17, Z10
-	VPMULTISHIFTQB  Z15, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   48(R10), Z15, Z10
-	VPMULTISHIFTQB  Z18, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   52(R10), Z15, Z10
-	VPMULTISHIFTQB  Z14, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   56(R10), Z14, Z10
-	VPMULTISHIFTQB  Z21, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   60(R10), Z14, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   64(R10), Z14, Z11
-	VPMULTISHIFTQB  Z22, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   68(R10), Z14, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   72(R10), Z14, Z11
-	VPSRLD          $0x04, Z21, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VPSRLD          $0x04, Z19, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPADDD.BCST     36(R10), Z8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    32(R10), Z16
-	VMULPS          Z12, Z16, Z16
-	VFMADD231PS     Z16, Z8, Z1
-	VPADDD.BCST     40(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    32(R10), Z8
-	VMULPS          Z13, Z8, Z8
-	VFMADD231PS     Z8, Z9, Z1
-	VPADDD.BCST     80(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    76(R10), Z8
-	VMULPS          Z14, Z8, Z8
-	VFMADD231PS     Z8, Z10, Z1
-	VPADDD.BCST     84(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    76(R10), Z8
-	VMULPS          Z15, Z8, Z8
-	VFMADD231PS     Z8, Z11, Z1
-	VMOVDQA32       Z0, Z8
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
+	VINSERTI32X4    $0x03, 36(R8)(AX*2), Z23, Z23
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
+	VBROADCASTI32X4 36(BX)(CX*1), Z24
+	VINSERTI32X4    $0x01, 36(SI)(CX*1), Z24, Z24
+	VINSERTI32X4    $0x02, 36(DI)(CX*1), Z24, Z24
+	VINSERTI32X4    $0x03, 36(R8)(CX*1), Z24, Z24
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
+	VPUNPCKLDQ      Z22, Z19, Z25
+	VPUNPCKHDQ      Z22, Z19, Z19
+	VPUNPCKLDQ      Z24, Z23, Z22
+	VPUNPCKHDQ      Z24, Z23, Z23
+	VPUNPCKLQDQ     Z22, Z25, Z24
+	VPUNPCKHQDQ     Z22, Z25, Z22
+	VPUNPCKLQDQ     Z23, Z19, Z25
+	VPUNPCKHQDQ     Z23, Z19, Z19
+	VMOVDQA32       Z0, Z23
+	VMOVDQA32       Z0, Z26
+	VPMULTISHIFTQB  Z12, Z8, Z12
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   (R10), Z12, Z23
+	VPMULTISHIFTQB  Z10, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   4(R10), Z10, Z23
+	VPMULTISHIFTQB  Z13, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   8(R10), Z10, Z23
+	VPMULTISHIFTQB  Z9, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   12(R10), Z9, Z23
+	VPMULTISHIFTQB  Z16, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   16(R10), Z9, Z26
+	VPMULTISHIFTQB  Z14, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   20(R10), Z9, Z26
+	VPMULTISHIFTQB  Z17, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   24(R10), Z9, Z26
+	VPMULTISHIFTQB  Z11, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   28(R10), Z9, Z26
+	VPCMPUB         $0x02, Z3, Z16, K1
+	VMOVDQU8.Z      Z16, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     36(R10), Z23, Z23
+	VCVTDQ2PS       Z23, Z23
+	VBROADCASTSS    32(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z23, Z1
+	VPCMPUB         $0x02, Z3, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     40(R10), Z26, Z26
+	VCVTDQ2PS       Z26, Z26
+	VBROADCASTSS    32(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z26, Z1
 	PREFETCHT0      832(R9)
-	VBROADCASTI32X4 52(BX), Z12
-	VINSERTI32X4    $0x01, 52(SI), Z12, Z12
-	VINSERTI32X4    $0x02, 52(DI), Z12, Z12
-	VINSERTI32X4    $0x03, 52(R8), Z12, Z12
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 52(BX), Z9
+	VINSERTI32X4    $0x01, 52(SI), Z9, Z9
+	VINSERTI32X4    $0x02, 52(DI), Z9, Z9
+	VINSERTI32X4    $0x03, 52(R8), Z9, Z9
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z9, Z9
 	PREFETCHT0      896(R9)
-	VBROADCASTI32X4 52(BX)(AX*1), Z13
-	VINSERTI32X4    $0x01, 52(SI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x02, 52(DI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x03, 52(R8)(AX*1), Z13, Z13
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
-	VBROADCASTI32X4 52(BX)(AX*2), Z14
+	VBROADCASTI32X4 52(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 52(SI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 52(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 52(R8)(AX*1), Z10, Z10
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
+	VBROADCASTI32X4 52(BX)(AX*2), Z11
 	PREFETCHT0      960(R9)
-	VINSERTI32X4    $0x01, 52(SI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x02, 52(DI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x03, 52(R8)(AX*2), Z14, Z14
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 52(BX)(CX*1), Z15
-	VINSERTI32X4    $0x01, 52(SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x01, 52(SI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 52(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 52(R8)(AX*2), Z11, Z11
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 52(BX)(CX*1), Z12
+	VINSERTI32X4    $0x01, 52(SI)(CX*1), Z12, Z12
 	PREFETCHT0      1024(R9)
-	VINSERTI32X4    $0x02, 52(DI)(CX*1), Z15, Z15
-	VINSERTI32X4    $0x03, 52(R8)(CX*1), Z15, Z15
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPUNPCKLDQ      Z15, Z14, Z13
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLQDQ     Z13, Z16, Z15
-	VPUNPCKHQDQ     Z13, Z16, Z13
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VBROADCASTI32X4 62(BX), Z14
-	VINSERTI32X4    $0x01, 62(SI), Z14, Z14
-	VINSERTI32X4    $0x02, 62(DI), Z14, Z14
+	VINSERTI32X4    $0x02, 52(DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 52(R8)(CX*1), Z12, Z12
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VPUNPCKLDQ      Z10, Z9, Z13
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z9, Z13
+	VPUNPCKHQDQ     Z11, Z9, Z9
+	VBROADCASTI32X4 62(BX), Z11
+	VINSERTI32X4    $0x01, 62(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 62(DI), Z11, Z11
 	PREFETCHT0      1088(R9)
-	VINSERTI32X4    $0x03, 62(R8), Z14, Z14
+	VINSERTI32X4    $0x03, 62(R8), Z11, Z11
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 62(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 62(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 62(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 62(R8)(AX*1), Z14, Z14
 	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 62(BX)(AX*1), Z17
-	VINSERTI32X4    $0x01, 62(SI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 62(DI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 62(R8)(AX*1), Z17, Z17
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
 	PREFETCHT0      1152(R9)
-	VBROADCASTI32X4 62(BX)(AX*2), Z18
-	VINSERTI32X4    $0x01, 62(SI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x02, 62(DI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x03, 62(R8)(AX*2), Z18, Z18
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 62(BX)(CX*1), Z19
+	VBROADCASTI32X4 62(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 62(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 62(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 62(R8)(AX*2), Z16, Z16
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 62(BX)(CX*1), Z17
 	PREFETCHT0      1216(R9)
-	VINSERTI32X4    $0x01, 62(SI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 62(DI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 62(R8)(CX*1), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VPUNPCKLDQ      Z17, Z14, Z20
-	VPUNPCKHDQ      Z17, Z14, Z14
-	VPUNPCKLDQ      Z19, Z18, Z17
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLQDQ     Z17, Z20, Z19
-	VPUNPCKHQDQ     Z17, Z20, Z17
-	VPUNPCKLQDQ     Z18, Z14, Z20
-	VPUNPCKHQDQ     Z18, Z14, Z14
-	VPMULTISHIFTQB  Z15, Z7, Z15
+	VINSERTI32X4    $0x01, 62(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 62(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 62(R8)(CX*1), Z17, Z17
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
+	VPUNPCKLDQ      Z14, Z11, Z23
+	VPUNPCKHDQ      Z14, Z11, Z11
+	VPUNPCKLDQ      Z17, Z16, Z14
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z14, Z23, Z17
+	VPUNPCKHQDQ     Z14, Z23, Z14
+	VPUNPCKLQDQ     Z16, Z11, Z23
+	VPUNPCKHQDQ     Z16, Z11, Z11
+	VMOVDQA32       Z0, Z16
+	VMOVDQA32       Z0, Z26
+	VPMULTISHIFTQB  Z20, Z8, Z20
+	VPERMB          Z2, Z20, Z20
+	VPDPBUSD.BCST   44(R10), Z20, Z16
+	VPMULTISHIFTQB  Z18, Z8, Z18
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   48(R10), Z18, Z16
+	VPMULTISHIFTQB  Z21, Z8, Z18
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   52(R10), Z18, Z16
+	VPMULTISHIFTQB  Z15, Z8, Z15
 	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   88(R10), Z15, Z8
-	VPMULTISHIFTQB  Z13, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   92(R10), Z13, Z8
-	VPMULTISHIFTQB  Z16, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   96(R10), Z13, Z8
-	VPMULTISHIFTQB  Z12, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   100(R10), Z12, Z8
-	VPMULTISHIFTQB  Z19, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   104(R10), Z12, Z9
-	VPMULTISHIFTQB  Z17, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   108(R10), Z12, Z9
-	VPMULTISHIFTQB  Z20, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   112(R10), Z12, Z9
-	VPMULTISHIFTQB  Z14, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   116(R10), Z12, Z9
-	VPSRLD          $0x04, Z19, Z12
-	VPANDD          Z3, Z12, Z12
-	VPSUBD          Z12, Z4, Z13
-	VPSRAD          $0x1f, Z13, Z13
-	VPANDND         Z12, Z13, Z12
-	VPADDD          Z5, Z12, Z12
-	VADDPS          Z12, Z12, Z13
-	VADDPS          Z6, Z13, Z13
-	VMINPS          Z13, Z12, Z12
-	VPSRLD          $0x04, Z17, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z6, Z14, Z14
-	VMINPS          Z14, Z13, Z13
-	VBROADCASTI32X4 78(BX), Z14
-	VINSERTI32X4    $0x01, 78(SI), Z14, Z14
+	VPDPBUSD.BCST   56(R10), Z15, Z16
+	VPMULTISHIFTQB  Z24, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   60(R10), Z15, Z26
+	VPMULTISHIFTQB  Z22, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   64(R10), Z15, Z26
+	VPMULTISHIFTQB  Z25, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   68(R10), Z15, Z26
+	VPMULTISHIFTQB  Z19, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   72(R10), Z15, Z26
+	VPCMPUB         $0x02, Z3, Z24, K1
+	VMOVDQU8.Z      Z24, K1, Z15
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPADDD          Z5, Z15, Z15
+	VMOVAPS         Z15, Z18
+	VFMADD213PS     Z7, Z6, Z18
+	VMINPS          Z18, Z15, Z15
+	VPADDD.BCST     80(R10), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    76(R10), Z18
+	VMULPS          Z15, Z18, Z18
+	VFMADD231PS     Z18, Z16, Z1
+	VPCMPUB         $0x02, Z3, Z22, K1
+	VMOVDQU8.Z      Z22, K1, Z15
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPADDD          Z5, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z7, Z6, Z16
+	VMINPS          Z16, Z15, Z15
+	VPADDD.BCST     84(R10), Z26, Z26
+	VCVTDQ2PS       Z26, Z26
+	VBROADCASTSS    76(R10), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z26, Z1
+	VBROADCASTI32X4 78(BX), Z15
+	VINSERTI32X4    $0x01, 78(SI), Z15, Z15
 	PREFETCHT0      1280(R9)
-	VINSERTI32X4    $0x02, 78(DI), Z14, Z14
-	VINSERTI32X4    $0x03, 78(R8), Z14, Z14
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 78(BX)(AX*1), Z15
-	VINSERTI32X4    $0x01, 78(SI)(AX*1), Z15, Z15
-	VINSERTI32X4    $0x02, 78(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 78(DI), Z15, Z15
+	VINSERTI32X4    $0x03, 78(R8), Z15, Z15
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 78(BX)(AX*1), Z16
+	VINSERTI32X4    $0x01, 78(SI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 78(DI)(AX*1), Z16, Z16
 	PREFETCHT0      1344(R9)
-	VINSERTI32X4    $0x03, 78(R8)(AX*1), Z15, Z15
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 78(BX)(AX*2), Z16
-	VINSERTI32X4    $0x01, 78(SI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x02, 78(DI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x03, 78(R8)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 78(R8)(AX*1), Z16, Z16
 	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 78(BX)(AX*2), Z18
+	VINSERTI32X4    $0x01, 78(SI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 78(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 78(R8)(AX*2), Z18, Z18
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
 	PREFETCHT0      1408(R9)
-	VBROADCASTI32X4 78(BX)(CX*1), Z17
-	VINSERTI32X4    $0x01, 78(SI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 78(DI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 78(R8)(CX*1), Z17, Z17
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
-	VPUNPCKLDQ      Z15, Z14, Z18
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLDQ      Z17, Z16, Z15
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPUNPCKLQDQ     Z15, Z18, Z17
-	VPUNPCKHQDQ     Z15, Z18, Z15
-	VPUNPCKLQDQ     Z16, Z14, Z18
-	VPUNPCKHQDQ     Z16, Z14, Z14
-	VBROADCASTI32X4 88(BX), Z16
+	VBROADCASTI32X4 78(BX)(CX*1), Z19
+	VINSERTI32X4    $0x01, 78(SI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 78(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 78(R8)(CX*1), Z19, Z19
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
+	VPUNPCKLDQ      Z16, Z15, Z20
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLDQ      Z19, Z18, Z16
+	VPUNPCKHDQ      Z19, Z18, Z18
+	VPUNPCKLQDQ     Z16, Z20, Z19
+	VPUNPCKHQDQ     Z16, Z20, Z16
+	VPUNPCKLQDQ     Z18, Z15, Z20
+	VPUNPCKHQDQ     Z18, Z15, Z15
+	VBROADCASTI32X4 88(BX), Z18
 	PREFETCHT0      1472(R9)
-	VINSERTI32X4    $0x01, 88(SI), Z16, Z16
-	VINSERTI32X4    $0x02, 88(DI), Z16, Z16
-	VINSERTI32X4    $0x03, 88(R8), Z16, Z16
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z16, Z16
-	VBROADCASTI32X4 88(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 88(SI)(AX*1), Z19, Z19
+	VINSERTI32X4    $0x01, 88(SI), Z18, Z18
+	VINSERTI32X4    $0x02, 88(DI), Z18, Z18
+	VINSERTI32X4    $0x03, 88(R8), Z18, Z18
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
+	VBROADCASTI32X4 88(BX)(AX*1), Z21
+	VINSERTI32X4    $0x01, 88(SI)(AX*1), Z21, Z21
 	PREFETCHT0      1536(R9)
-	VINSERTI32X4    $0x02, 88(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 88(R8)(AX*1), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 88(BX)(AX*2), Z20
-	VINSERTI32X4    $0x01, 88(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 88(DI)(AX*2), Z20, Z20
+	VINSERTI32X4    $0x02, 88(DI)(AX*1), Z21, Z21
+	VINSERTI32X4    $0x03, 88(R8)(AX*1), Z21, Z21
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
+	VBROADCASTI32X4 88(BX)(AX*2), Z22
+	VINSERTI32X4    $0x01, 88(SI)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, 88(DI)(AX*2), Z22, Z22
 	PREFETCHT0      1600(R9)
-	VINSERTI32X4    $0x03, 88(R8)(AX*2), Z20, Z20
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 88(BX)(CX*1), Z21
-	VINSERTI32X4    $0x01, 88(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 88(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 88(R8)(CX*1), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VPUNPCKLDQ      Z19, Z16, Z22
-	VPUNPCKHDQ      Z19, Z16, Z16
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z16, Z22
-	VPUNPCKHQDQ     Z20, Z16, Z16
-	VPMULTISHIFTQB  Z17, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   132(R10), Z17, Z10
-	VPMULTISHIFTQB  Z15, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   136(R10), Z15, Z10
-	VPMULTISHIFTQB  Z18, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   140(R10), Z15, Z10
-	VPMULTISHIFTQB  Z14, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   144(R10), Z14, Z10
-	VPMULTISHIFTQB  Z21, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   148(R10), Z14, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   152(R10), Z14, Z11
-	VPMULTISHIFTQB  Z22, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   156(R10), Z14, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   160(R10), Z14, Z11
-	VPSRLD          $0x04, Z21, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VPSRLD          $0x04, Z19, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPADDD.BCST     124(R10), Z8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    120(R10), Z16
-	VMULPS          Z12, Z16, Z16
-	VFMADD231PS     Z16, Z8, Z1
-	VPADDD.BCST     128(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    120(R10), Z8
-	VMULPS          Z13, Z8, Z8
-	VFMADD231PS     Z8, Z9, Z1
-	VPADDD.BCST     168(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    164(R10), Z8
-	VMULPS          Z14, Z8, Z8
-	VFMADD231PS     Z8, Z10, Z1
-	VPADDD.BCST     172(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    164(R10), Z8
-	VMULPS          Z15, Z8, Z8
-	VFMADD231PS     Z8, Z11, Z1
-	VMOVDQA32       Z0, Z8
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
+	VINSERTI32X4    $0x03, 88(R8)(AX*2), Z22, Z22
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VBROADCASTI32X4 88(BX)(CX*1), Z24
+	VINSERTI32X4    $0x01, 88(SI)(CX*1), Z24, Z24
+	VINSERTI32X4    $0x02, 88(DI)(CX*1), Z24, Z24
+	VINSERTI32X4    $0x03, 88(R8)(CX*1), Z24, Z24
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
+	VPUNPCKLDQ      Z21, Z18, Z25
+	VPUNPCKHDQ      Z21, Z18, Z18
+	VPUNPCKLDQ      Z24, Z22, Z21
+	VPUNPCKHDQ      Z24, Z22, Z22
+	VPUNPCKLQDQ     Z21, Z25, Z24
+	VPUNPCKHQDQ     Z21, Z25, Z21
+	VPUNPCKLQDQ     Z22, Z18, Z25
+	VPUNPCKHQDQ     Z22, Z18, Z18
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z26
+	VPMULTISHIFTQB  Z12, Z8, Z12
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   88(R10), Z12, Z22
+	VPMULTISHIFTQB  Z10, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   92(R10), Z10, Z22
+	VPMULTISHIFTQB  Z13, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   96(R10), Z10, Z22
+	VPMULTISHIFTQB  Z9, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   100(R10), Z9, Z22
+	VPMULTISHIFTQB  Z17, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   104(R10), Z9, Z26
+	VPMULTISHIFTQB  Z14, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   108(R10), Z9, Z26
+	VPMULTISHIFTQB  Z23, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   112(R10), Z9, Z26
+	VPMULTISHIFTQB  Z11, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   116(R10), Z9, Z26
+	VPCMPUB         $0x02, Z3, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     124(R10), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    120(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z22, Z1
+	VPCMPUB         $0x02, Z3, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     128(R10), Z26, Z26
+	VCVTDQ2PS       Z26, Z26
+	VBROADCASTSS    120(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z26, Z1
 	PREFETCHT0      1664(R9)
-	VBROADCASTI32X4 104(BX), Z12
-	VINSERTI32X4    $0x01, 104(SI), Z12, Z12
-	VINSERTI32X4    $0x02, 104(DI), Z12, Z12
-	VINSERTI32X4    $0x03, 104(R8), Z12, Z12
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 104(BX), Z9
+	VINSERTI32X4    $0x01, 104(SI), Z9, Z9
+	VINSERTI32X4    $0x02, 104(DI), Z9, Z9
+	VINSERTI32X4    $0x03, 104(R8), Z9, Z9
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z9, Z9
 	PREFETCHT0      1728(R9)
-	VBROADCASTI32X4 104(BX)(AX*1), Z13
-	VINSERTI32X4    $0x01, 104(SI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x02, 104(DI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x03, 104(R8)(AX*1), Z13, Z13
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
-	VBROADCASTI32X4 104(BX)(AX*2), Z14
+	VBROADCASTI32X4 104(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 104(SI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 104(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 104(R8)(AX*1), Z10, Z10
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
+	VBROADCASTI32X4 104(BX)(AX*2), Z11
 	PREFETCHT0      1792(R9)
-	VINSERTI32X4    $0x01, 104(SI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x02, 104(DI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x03, 104(R8)(AX*2), Z14, Z14
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 104(BX)(CX*1), Z15
-	VINSERTI32X4    $0x01, 104(SI)(CX*1), Z15, Z15
+	VINSERTI32X4    $0x01, 104(SI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 104(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 104(R8)(AX*2), Z11, Z11
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 104(BX)(CX*1), Z12
+	VINSERTI32X4    $0x01, 104(SI)(CX*1), Z12, Z12
 	PREFETCHT0      1856(R9)
-	VINSERTI32X4    $0x02, 104(DI)(CX*1), Z15, Z15
-	VINSERTI32X4    $0x03, 104(R8)(CX*1), Z15, Z15
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPUNPCKLDQ      Z15, Z14, Z13
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLQDQ     Z13, Z16, Z15
-	VPUNPCKHQDQ     Z13, Z16, Z13
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VBROADCASTI32X4 114(BX), Z14
-	VINSERTI32X4    $0x01, 114(SI), Z14, Z14
-	VINSERTI32X4    $0x02, 114(DI), Z14, Z14
+	VINSERTI32X4    $0x02, 104(DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 104(R8)(CX*1), Z12, Z12
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VPUNPCKLDQ      Z10, Z9, Z13
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z9, Z13
+	VPUNPCKHQDQ     Z11, Z9, Z9
+	VBROADCASTI32X4 114(BX), Z11
+	VINSERTI32X4    $0x01, 114(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 114(DI), Z11, Z11
 	PREFETCHT0      1920(R9)
-	VINSERTI32X4    $0x03, 114(R8), Z14, Z14
+	VINSERTI32X4    $0x03, 114(R8), Z11, Z11
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 114(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 114(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 114(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 114(R8)(AX*1), Z14, Z14
 	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 114(BX)(AX*1), Z17
-	VINSERTI32X4    $0x01, 114(SI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 114(DI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 114(R8)(AX*1), Z17, Z17
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
 	PREFETCHT0      1984(R9)
-	VBROADCASTI32X4 114(BX)(AX*2), Z18
-	VINSERTI32X4    $0x01, 114(SI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x02, 114(DI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x03, 114(R8)(AX*2), Z18, Z18
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 114(BX)(CX*1), Z19
+	VBROADCASTI32X4 114(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 114(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 114(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 114(R8)(AX*2), Z17, Z17
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 114(BX)(CX*1), Z22
 	PREFETCHT0      2048(R9)
-	VINSERTI32X4    $0x01, 114(SI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 114(DI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 114(R8)(CX*1), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VPUNPCKLDQ      Z17, Z14, Z20
-	VPUNPCKHDQ      Z17, Z14, Z14
-	VPUNPCKLDQ      Z19, Z18, Z17
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLQDQ     Z17, Z20, Z19
-	VPUNPCKHQDQ     Z17, Z20, Z17
-	VPUNPCKLQDQ     Z18, Z14, Z20
-	VPUNPCKHQDQ     Z18, Z14, Z14
-	VPMULTISHIFTQB  Z15, Z7, Z15
+	VINSERTI32X4    $0x01, 114(SI)(CX*1), Z22, Z22
+	VINSERTI32X4    $0x02, 114(DI)(CX*1), Z22, Z22
+	VINSERTI32X4    $0x03, 114(R8)(CX*1), Z22, Z22
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VPUNPCKLDQ      Z14, Z11, Z23
+	VPUNPCKHDQ      Z14, Z11, Z11
+	VPUNPCKLDQ      Z22, Z17, Z14
+	VPUNPCKHDQ      Z22, Z17, Z17
+	VPUNPCKLQDQ     Z14, Z23, Z22
+	VPUNPCKHQDQ     Z14, Z23, Z14
+	VPUNPCKLQDQ     Z17, Z11, Z23
+	VPUNPCKHQDQ     Z17, Z11, Z11
+	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z26
+	VPMULTISHIFTQB  Z19, Z8, Z19
+	VPERMB          Z2, Z19, Z19
+	VPDPBUSD.BCST   132(R10), Z19, Z17
+	VPMULTISHIFTQB  Z16, Z8, Z16
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   136(R10), Z16, Z17
+	VPMULTISHIFTQB  Z20, Z8, Z16
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   140(R10), Z16, Z17
+	VPMULTISHIFTQB  Z15, Z8, Z15
 	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   176(R10), Z15, Z8
-	VPMULTISHIFTQB  Z13, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   180(R10), Z13, Z8
-	VPMULTISHIFTQB  Z16, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   184(R10), Z13, Z8
-	VPMULTISHIFTQB  Z12, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   188(R10), Z12, Z8
-	VPMULTISHIFTQB  Z19, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   192(R10), Z12, Z9
-	VPMULTISHIFTQB  Z17, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   196(R10), Z12, Z9
-	VPMULTISHIFTQB  Z20, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   200(R10), Z12, Z9
-	VPMULTISHIFTQB  Z14, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   204(R10), Z12, Z9
-	VPSRLD          $0x04, Z19, Z12
-	VPANDD          Z3, Z12, Z12
-	VPSUBD          Z12, Z4, Z13
-	VPSRAD          $0x1f, Z13, Z13
-	VPANDND         Z12, Z13, Z12
-	VPADDD          Z5, Z12, Z12
-	VADDPS          Z12, Z12, Z13
-	VADDPS          Z6, Z13, Z13
-	VMINPS          Z13, Z12, Z12
-	VPSRLD          $0x04, Z17, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z6, Z14, Z14
-	VMINPS          Z14, Z13, Z13
-	VBROADCASTI32X4 130(BX), Z14
-	VINSERTI32X4    $0x01, 130(SI), Z14, Z14
-	PREFETCHT0      2112(R9)
-	VINSERTI32X4    $0x02, 130(DI), Z14, Z14
-	VINSERTI32X4    $0x03, 130(R8), Z14, Z14
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 130(BX)(AX*1), Z15
-	VINSERTI32X4    $0x01, 130(SI)(AX*1), Z15, Z15
-	VINSERTI32X4    $0x02, 130(DI)(AX*1), Z15, Z15
-	PREFETCHT0      2176(R9)
-	VINSERTI32X4    $0x03, 130(R8)(AX*1), Z15, Z15
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 130(BX)(AX*2), Z16
-	VINSERTI32X4    $0x01, 130(SI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x02, 130(DI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x03, 130(R8)(AX*2), Z16, Z16
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	PREFETCHT0      2240(R9)
-	VBROADCASTI32X4 130(BX)(CX*1), Z17
-	VINSERTI32X4    $0x01, 130(SI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 130(DI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 130(R8)(CX*1), Z17, Z17
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
-	VPUNPCKLDQ      Z15, Z14, Z18
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLDQ      Z17, Z16, Z15
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPUNPCKLQDQ     Z15, Z18, Z17
-	VPUNPCKHQDQ     Z15, Z18, Z15
-	VPUNPCKLQDQ     Z16, Z14, Z18
-	VPUNPCKHQDQ     Z16, Z14, Z14
-	VBROADCASTI32X4 140(BX), Z16
-	PREFETCHT0      2304(R9)
-	VINSERTI32X4    $0x01, 140(SI), Z16, Z16
-	VINSERTI32X4    $0x02, 140(DI), Z16, Z16
-	VINSERTI32X4    $0x03, 140(R8), Z16, Z16
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z16, Z16
-	VBROADCASTI32X4 140(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 140(SI)(AX*1), Z19, Z19
-	PREFETCHT0      2368(R9)
-	VINSERTI32X4    $0x02, 140(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 140(R8)(AX*1), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 140(BX)(AX*2), Z20
-	VINSERTI32X4    $0x01, 140(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 140(DI)(AX*2), Z20, Z20
-	PREFETCHT0      2432(R9)
-	VINSERTI32X4    $0x03, 140(R8)(AX*2), Z20, Z20
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 140(BX)(CX*1), Z21
-	VINSERTI32X4    $0x01, 140(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 140(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 140(R8)(CX*1), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VPUNPCKLDQ      Z19, Z16, Z22
-	VPUNPCKHDQ      Z19, Z16, Z16
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z16, Z22
-	VPUNPCKHQDQ     Z20, Z16, Z16
-	VPMULTISHIFTQB  Z17, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   220(R10), Z17, Z10
-	VPMULTISHIFTQB  Z15, Z7, Z15
+	VPDPBUSD.BCST   144(R10), Z15, Z17
+	VPMULTISHIFTQB  Z24, Z8, Z15
 	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   224(R10), Z15, Z10
-	VPMULTISHIFTQB  Z18, Z7, Z15
+	VPDPBUSD.BCST   148(R10), Z15, Z26
+	VPMULTISHIFTQB  Z21, Z8, Z15
 	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   228(R10), Z15, Z10
-	VPMULTISHIFTQB  Z14, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   232(R10), Z14, Z10
-	VPMULTISHIFTQB  Z21, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   236(R10), Z14, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   240(R10), Z14, Z11
-	VPMULTISHIFTQB  Z22, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   244(R10), Z14, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   248(R10), Z14, Z11
-	VPSRLD          $0x04, Z21, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VPSRLD          $0x04, Z19, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
+	VPDPBUSD.BCST   152(R10), Z15, Z26
+	VPMULTISHIFTQB  Z25, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   156(R10), Z15, Z26
+	VPMULTISHIFTQB  Z18, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   160(R10), Z15, Z26
+	VPCMPUB         $0x02, Z3, Z24, K1
+	VMOVDQU8.Z      Z24, K1, Z15
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z4, Z15, Z15
 	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z7, Z6, Z16
 	VMINPS          Z16, Z15, Z15
-	VPADDD.BCST     212(R10), Z8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    208(R10), Z16
-	VMULPS          Z12, Z16, Z16
-	VFMADD231PS     Z16, Z8, Z1
-	VPADDD.BCST     216(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    208(R10), Z8
-	VMULPS          Z13, Z8, Z8
-	VFMADD231PS     Z8, Z9, Z1
-	VPADDD.BCST     256(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    252(R10), Z8
-	VMULPS          Z14, Z8, Z8
-	VFMADD231PS     Z8, Z10, Z1
-	VPADDD.BCST     260(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    252(R10), Z8
-	VMULPS          Z15, Z8, Z8
-	VFMADD231PS     Z8, Z11, Z1
-	VMOVDQA32       Z0, Z8
+	VPADDD.BCST     168(R10), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    164(R10), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z17, Z1
+	VPCMPUB         $0x02, Z3, Z21, K1
+	VMOVDQU8.Z      Z21, K1, Z15
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPADDD          Z5, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z7, Z6, Z16
+	VMINPS          Z16, Z15, Z15
+	VPADDD.BCST     172(R10), Z26, Z26
+	VCVTDQ2PS       Z26, Z26
+	VBROADCASTSS    164(R10), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z26, Z1
+	VBROADCASTI32X4 130(BX), Z15
+	VINSERTI32X4    $0x01, 130(SI), Z15, Z15
+	PREFETCHT0      2112(R9)
+	VINSERTI32X4    $0x02, 130(DI), Z15, Z15
+	VINSERTI32X4    $0x03, 130(R8), Z15, Z15
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 130(BX)(AX*1), Z16
+	VINSERTI32X4    $0x01, 130(SI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 130(DI)(AX*1), Z16, Z16
+	PREFETCHT0      2176(R9)
+	VINSERTI32X4    $0x03, 130(R8)(AX*1), Z16, Z16
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 130(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 130(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 130(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 130(R8)(AX*2), Z17, Z17
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	PREFETCHT0      2240(R9)
+	VBROADCASTI32X4 130(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 130(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 130(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 130(R8)(CX*1), Z18, Z18
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VPUNPCKLDQ      Z16, Z15, Z19
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLDQ      Z18, Z17, Z16
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z16, Z19, Z18
+	VPUNPCKHQDQ     Z16, Z19, Z16
+	VPUNPCKLQDQ     Z17, Z15, Z19
+	VPUNPCKHQDQ     Z17, Z15, Z15
+	VBROADCASTI32X4 140(BX), Z17
+	PREFETCHT0      2304(R9)
+	VINSERTI32X4    $0x01, 140(SI), Z17, Z17
+	VINSERTI32X4    $0x02, 140(DI), Z17, Z17
+	VINSERTI32X4    $0x03, 140(R8), Z17, Z17
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 140(BX)(AX*1), Z20
+	VINSERTI32X4    $0x01, 140(SI)(AX*1), Z20, Z20
+	PREFETCHT0      2368(R9)
+	VINSERTI32X4    $0x02, 140(DI)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 140(R8)(AX*1), Z20, Z20
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z20, Z20
+	VBROADCASTI32X4 140(BX)(AX*2), Z21
+	VINSERTI32X4    $0x01, 140(SI)(AX*2), Z21, Z21
+	VINSERTI32X4    $0x02, 140(DI)(AX*2), Z21, Z21
+	PREFETCHT0      2432(R9)
+	VINSERTI32X4    $0x03, 140(R8)(AX*2), Z21, Z21
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
+	VBROADCASTI32X4 140(BX)(CX*1), Z24
+	VINSERTI32X4    $0x01, 140(SI)(CX*1), Z24, Z24
+	VINSERTI32X4    $0x02, 140(DI)(CX*1), Z24, Z24
+	VINSERTI32X4    $0x03, 140(R8)(CX*1), Z24, Z24
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
+	VPUNPCKLDQ      Z20, Z17, Z25
+	VPUNPCKHDQ      Z20, Z17, Z17
+	VPUNPCKLDQ      Z24, Z21, Z20
+	VPUNPCKHDQ      Z24, Z21, Z21
+	VPUNPCKLQDQ     Z20, Z25, Z24
+	VPUNPCKHQDQ     Z20, Z25, Z20
+	VPUNPCKLQDQ     Z21, Z17, Z25
+	VPUNPCKHQDQ     Z21, Z17, Z17
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z26
+	VPMULTISHIFTQB  Z12, Z8, Z12
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   176(R10), Z12, Z21
+	VPMULTISHIFTQB  Z10, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   180(R10), Z10, Z21
+	VPMULTISHIFTQB  Z13, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   184(R10), Z10, Z21
+	VPMULTISHIFTQB  Z9, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   188(R10), Z9, Z21
+	VPMULTISHIFTQB  Z22, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   192(R10), Z9, Z26
+	VPMULTISHIFTQB  Z14, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   196(R10), Z9, Z26
+	VPMULTISHIFTQB  Z23, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   200(R10), Z9, Z26
+	VPMULTISHIFTQB  Z11, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   204(R10), Z9, Z26
+	VPCMPUB         $0x02, Z3, Z22, K1
+	VMOVDQU8.Z      Z22, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     212(R10), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    208(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z21, Z1
+	VPCMPUB         $0x02, Z3, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     216(R10), Z26, Z26
+	VCVTDQ2PS       Z26, Z26
+	VBROADCASTSS    208(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z26, Z1
+	PREFETCHT0      2496(R9)
+	VBROADCASTI32X4 156(BX), Z9
+	VINSERTI32X4    $0x01, 156(SI), Z9, Z9
+	VINSERTI32X4    $0x02, 156(DI), Z9, Z9
+	VINSERTI32X4    $0x03, 156(R8), Z9, Z9
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z9, Z9
+	PREFETCHT0      2560(R9)
+	VBROADCASTI32X4 156(BX)(AX*1), Z10
+	VINSERTI32X4    $0x01, 156(SI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x02, 156(DI)(AX*1), Z10, Z10
+	VINSERTI32X4    $0x03, 156(R8)(AX*1), Z10, Z10
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
+	VBROADCASTI32X4 156(BX)(AX*2), Z11
+	PREFETCHT0      2624(R9)
+	VINSERTI32X4    $0x01, 156(SI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x02, 156(DI)(AX*2), Z11, Z11
+	VINSERTI32X4    $0x03, 156(R8)(AX*2), Z11, Z11
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 156(BX)(CX*1), Z12
+	VINSERTI32X4    $0x01, 156(SI)(CX*1), Z12, Z12
+	PREFETCHT0      2688(R9)
+	VINSERTI32X4    $0x02, 156(DI)(CX*1), Z12, Z12
+	VINSERTI32X4    $0x03, 156(R8)(CX*1), Z12, Z12
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VPUNPCKLDQ      Z10, Z9, Z13
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPUNPCKLDQ      Z12, Z11, Z10
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPUNPCKLQDQ     Z10, Z13, Z12
+	VPUNPCKHQDQ     Z10, Z13, Z10
+	VPUNPCKLQDQ     Z11, Z9, Z13
+	VPUNPCKHQDQ     Z11, Z9, Z9
+	VBROADCASTI32X4 166(BX), Z11
+	VINSERTI32X4    $0x01, 166(SI), Z11, Z11
+	VINSERTI32X4    $0x02, 166(DI), Z11, Z11
+	PREFETCHT0      2752(R9)
+	VINSERTI32X4    $0x03, 166(R8), Z11, Z11
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 166(BX)(AX*1), Z14
+	VINSERTI32X4    $0x01, 166(SI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x02, 166(DI)(AX*1), Z14, Z14
+	VINSERTI32X4    $0x03, 166(R8)(AX*1), Z14, Z14
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z14, Z14
+	PREFETCHT0      2816(R9)
+	VBROADCASTI32X4 166(BX)(AX*2), Z21
+	VINSERTI32X4    $0x01, 166(SI)(AX*2), Z21, Z21
+	VINSERTI32X4    $0x02, 166(DI)(AX*2), Z21, Z21
+	VINSERTI32X4    $0x03, 166(R8)(AX*2), Z21, Z21
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
+	VBROADCASTI32X4 166(BX)(CX*1), Z22
+	PREFETCHT0      2880(R9)
+	VINSERTI32X4    $0x01, 166(SI)(CX*1), Z22, Z22
+	VINSERTI32X4    $0x02, 166(DI)(CX*1), Z22, Z22
+	VINSERTI32X4    $0x03, 166(R8)(CX*1), Z22, Z22
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VPUNPCKLDQ      Z14, Z11, Z23
+	VPUNPCKHDQ      Z14, Z11, Z11
+	VPUNPCKLDQ      Z22, Z21, Z14
+	VPUNPCKHDQ      Z22, Z21, Z21
+	VPUNPCKLQDQ     Z14, Z23, Z22
+	VPUNPCKHQDQ     Z14, Z23, Z14
+	VPUNPCKLQDQ     Z21, Z11, Z23
+	VPUNPCKHQDQ     Z21, Z11, Z11
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z26
+	VPMULTISHIFTQB  Z18, Z8, Z18
+	VPERMB          Z2, Z18, Z18
+	VPDPBUSD.BCST   220(R10), Z18, Z21
+	VPMULTISHIFTQB  Z16, Z8, Z16
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   224(R10), Z16, Z21
+	VPMULTISHIFTQB  Z19, Z8, Z16
+	VPERMB          Z2, Z16, Z16
+	VPDPBUSD.BCST   228(R10), Z16, Z21
+	VPMULTISHIFTQB  Z15, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   232(R10), Z15, Z21
+	VPMULTISHIFTQB  Z24, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   236(R10), Z15, Z26
+	VPMULTISHIFTQB  Z20, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   240(R10), Z15, Z26
+	VPMULTISHIFTQB  Z25, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   244(R10), Z15, Z26
+	VPMULTISHIFTQB  Z17, Z8, Z15
+	VPERMB          Z2, Z15, Z15
+	VPDPBUSD.BCST   248(R10), Z15, Z26
+	VPCMPUB         $0x02, Z3, Z24, K1
+	VMOVDQU8.Z      Z24, K1, Z15
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPADDD          Z5, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z7, Z6, Z16
+	VMINPS          Z16, Z15, Z15
+	VPADDD.BCST     256(R10), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    252(R10), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z21, Z1
+	VPCMPUB         $0x02, Z3, Z20, K1
+	VMOVDQU8.Z      Z20, K1, Z15
+	VPSRLD          $0x04, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPADDD          Z5, Z15, Z15
+	VMOVAPS         Z15, Z16
+	VFMADD213PS     Z7, Z6, Z16
+	VMINPS          Z16, Z15, Z15
+	VPADDD.BCST     260(R10), Z26, Z26
+	VCVTDQ2PS       Z26, Z26
+	VBROADCASTSS    252(R10), Z16
+	VMULPS          Z15, Z16, Z16
+	VFMADD231PS     Z16, Z26, Z1
+	VBROADCASTI32X4 182(BX), Z15
+	VINSERTI32X4    $0x01, 182(SI), Z15, Z15
+	PREFETCHT0      2944(R9)
+	VINSERTI32X4    $0x02, 182(DI), Z15, Z15
+	VINSERTI32X4    $0x03, 182(R8), Z15, Z15
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
+	VBROADCASTI32X4 182(BX)(AX*1), Z16
+	VINSERTI32X4    $0x01, 182(SI)(AX*1), Z16, Z16
+	VINSERTI32X4    $0x02, 182(DI)(AX*1), Z16, Z16
+	PREFETCHT0      3008(R9)
+	VINSERTI32X4    $0x03, 182(R8)(AX*1), Z16, Z16
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 182(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 182(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 182(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 182(R8)(AX*2), Z17, Z17
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	PREFETCHT0      3072(R9)
+	VBROADCASTI32X4 182(BX)(CX*1), Z18
+	VINSERTI32X4    $0x01, 182(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 182(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 182(R8)(CX*1), Z18, Z18
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	VPUNPCKLDQ      Z16, Z15, Z19
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPUNPCKLDQ      Z18, Z17, Z16
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z16, Z19, Z18
+	VPUNPCKHQDQ     Z16, Z19, Z16
+	VPUNPCKLQDQ     Z17, Z15, Z19
+	VPUNPCKHQDQ     Z17, Z15, Z15
+	VBROADCASTI32X4 192(BX), Z17
+	PREFETCHT0      3136(R9)
+	VINSERTI32X4    $0x01, 192(SI), Z17, Z17
+	VINSERTI32X4    $0x02, 192(DI), Z17, Z17
+	VINSERTI32X4    $0x03, 192(R8), Z17, Z17
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 192(BX)(AX*1), Z20
+	VINSERTI32X4    $0x01, 192(SI)(AX*1), Z20, Z20
+	PREFETCHT0      3200(R9)
+	VINSERTI32X4    $0x02, 192(DI)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 192(R8)(AX*1), Z20, Z20
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z20, Z20
+	VBROADCASTI32X4 192(BX)(AX*2), Z21
+	VINSERTI32X4    $0x01, 192(SI)(AX*2), Z21, Z21
+	VINSERTI32X4    $0x02, 192(DI)(AX*2), Z21, Z21
+	PREFETCHT0      3264(R9)
+	VINSERTI32X4    $0x03, 192(R8)(AX*2), Z21, Z21
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
+	VBROADCASTI32X4 192(BX)(CX*1), Z24
+	VINSERTI32X4    $0x01, 192(SI)(CX*1), Z24, Z24
+	VINSERTI32X4    $0x02, 192(DI)(CX*1), Z24, Z24
+	VINSERTI32X4    $0x03, 192(R8)(CX*1), Z24, Z24
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
+	VPUNPCKLDQ      Z20, Z17, Z25
+	VPUNPCKHDQ      Z20, Z17, Z17
+	VPUNPCKLDQ      Z24, Z21, Z20
+	VPUNPCKHDQ      Z24, Z21, Z21
+	VPUNPCKLQDQ     Z20, Z25, Z24
+	VPUNPCKHQDQ     Z20, Z25, Z20
+	VPUNPCKLQDQ     Z21, Z17, Z25
+	VPUNPCKHQDQ     Z21, Z17, Z17
+	VMOVDQA32       Z0, Z21
+	VMOVDQA32       Z0, Z26
+	VPMULTISHIFTQB  Z12, Z8, Z12
+	VPERMB          Z2, Z12, Z12
+	VPDPBUSD.BCST   264(R10), Z12, Z21
+	VPMULTISHIFTQB  Z10, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   268(R10), Z10, Z21
+	VPMULTISHIFTQB  Z13, Z8, Z10
+	VPERMB          Z2, Z10, Z10
+	VPDPBUSD.BCST   272(R10), Z10, Z21
+	VPMULTISHIFTQB  Z9, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   276(R10), Z9, Z21
+	VPMULTISHIFTQB  Z22, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   280(R10), Z9, Z26
+	VPMULTISHIFTQB  Z14, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   284(R10), Z9, Z26
+	VPMULTISHIFTQB  Z23, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   288(R10), Z9, Z26
+	VPMULTISHIFTQB  Z11, Z8, Z9
+	VPERMB          Z2, Z9, Z9
+	VPDPBUSD.BCST   292(R10), Z9, Z26
+	VPCMPUB         $0x02, Z3, Z22, K1
+	VMOVDQU8.Z      Z22, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     300(R10), Z21, Z21
+	VCVTDQ2PS       Z21, Z21
+	VBROADCASTSS    296(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z21, Z1
+	VPCMPUB         $0x02, Z3, Z14, K1
+	VMOVDQU8.Z      Z14, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z10
+	VFMADD213PS     Z7, Z6, Z10
+	VMINPS          Z10, Z9, Z9
+	VPADDD.BCST     304(R10), Z26, Z26
+	VCVTDQ2PS       Z26, Z26
+	VBROADCASTSS    296(R10), Z10
+	VMULPS          Z9, Z10, Z10
+	VFMADD231PS     Z10, Z26, Z1
 	VMOVDQA32       Z0, Z9
 	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	PREFETCHT0      2496(R9)
-	VBROADCASTI32X4 156(BX), Z12
-	VINSERTI32X4    $0x01, 156(SI), Z12, Z12
-	VINSERTI32X4    $0x02, 156(DI), Z12, Z12
-	VINSERTI32X4    $0x03, 156(R8), Z12, Z12
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
-	PREFETCHT0      2560(R9)
-	VBROADCASTI32X4 156(BX)(AX*1), Z13
-	VINSERTI32X4    $0x01, 156(SI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x02, 156(DI)(AX*1), Z13, Z13
-	VINSERTI32X4    $0x03, 156(R8)(AX*1), Z13, Z13
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
-	VBROADCASTI32X4 156(BX)(AX*2), Z14
-	PREFETCHT0      2624(R9)
-	VINSERTI32X4    $0x01, 156(SI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x02, 156(DI)(AX*2), Z14, Z14
-	VINSERTI32X4    $0x03, 156(R8)(AX*2), Z14, Z14
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 156(BX)(CX*1), Z15
-	VINSERTI32X4    $0x01, 156(SI)(CX*1), Z15, Z15
-	PREFETCHT0      2688(R9)
-	VINSERTI32X4    $0x02, 156(DI)(CX*1), Z15, Z15
-	VINSERTI32X4    $0x03, 156(R8)(CX*1), Z15, Z15
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPUNPCKLDQ      Z15, Z14, Z13
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLQDQ     Z13, Z16, Z15
-	VPUNPCKHQDQ     Z13, Z16, Z13
-	VPUNPCKLQDQ     Z14, Z12, Z16
-	VPUNPCKHQDQ     Z14, Z12, Z12
-	VBROADCASTI32X4 166(BX), Z14
-	VINSERTI32X4    $0x01, 166(SI), Z14, Z14
-	VINSERTI32X4    $0x02, 166(DI), Z14, Z14
-	PREFETCHT0      2752(R9)
-	VINSERTI32X4    $0x03, 166(R8), Z14, Z14
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 166(BX)(AX*1), Z17
-	VINSERTI32X4    $0x01, 166(SI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 166(DI)(AX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 166(R8)(AX*1), Z17, Z17
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
-	PREFETCHT0      2816(R9)
-	VBROADCASTI32X4 166(BX)(AX*2), Z18
-	VINSERTI32X4    $0x01, 166(SI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x02, 166(DI)(AX*2), Z18, Z18
-	VINSERTI32X4    $0x03, 166(R8)(AX*2), Z18, Z18
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 166(BX)(CX*1), Z19
-	PREFETCHT0      2880(R9)
-	VINSERTI32X4    $0x01, 166(SI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x02, 166(DI)(CX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 166(R8)(CX*1), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VPUNPCKLDQ      Z17, Z14, Z20
-	VPUNPCKHDQ      Z17, Z14, Z14
-	VPUNPCKLDQ      Z19, Z18, Z17
-	VPUNPCKHDQ      Z19, Z18, Z18
-	VPUNPCKLQDQ     Z17, Z20, Z19
-	VPUNPCKHQDQ     Z17, Z20, Z17
-	VPUNPCKLQDQ     Z18, Z14, Z20
-	VPUNPCKHQDQ     Z18, Z14, Z14
-	VPMULTISHIFTQB  Z15, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   264(R10), Z15, Z8
-	VPMULTISHIFTQB  Z13, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   268(R10), Z13, Z8
-	VPMULTISHIFTQB  Z16, Z7, Z13
-	VPERMB          Z2, Z13, Z13
-	VPDPBUSD.BCST   272(R10), Z13, Z8
-	VPMULTISHIFTQB  Z12, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   276(R10), Z12, Z8
-	VPMULTISHIFTQB  Z19, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   280(R10), Z12, Z9
-	VPMULTISHIFTQB  Z17, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   284(R10), Z12, Z9
-	VPMULTISHIFTQB  Z20, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   288(R10), Z12, Z9
-	VPMULTISHIFTQB  Z14, Z7, Z12
-	VPERMB          Z2, Z12, Z12
-	VPDPBUSD.BCST   292(R10), Z12, Z9
-	VPSRLD          $0x04, Z19, Z12
-	VPANDD          Z3, Z12, Z12
-	VPSUBD          Z12, Z4, Z13
-	VPSRAD          $0x1f, Z13, Z13
-	VPANDND         Z12, Z13, Z12
-	VPADDD          Z5, Z12, Z12
-	VADDPS          Z12, Z12, Z13
-	VADDPS          Z6, Z13, Z13
-	VMINPS          Z13, Z12, Z12
-	VPSRLD          $0x04, Z17, Z13
-	VPANDD          Z3, Z13, Z13
-	VPSUBD          Z13, Z4, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z13, Z14, Z13
-	VPADDD          Z5, Z13, Z13
-	VADDPS          Z13, Z13, Z14
-	VADDPS          Z6, Z14, Z14
-	VMINPS          Z14, Z13, Z13
-	VBROADCASTI32X4 182(BX), Z14
-	VINSERTI32X4    $0x01, 182(SI), Z14, Z14
-	PREFETCHT0      2944(R9)
-	VINSERTI32X4    $0x02, 182(DI), Z14, Z14
-	VINSERTI32X4    $0x03, 182(R8), Z14, Z14
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z14, Z14
-	VBROADCASTI32X4 182(BX)(AX*1), Z15
-	VINSERTI32X4    $0x01, 182(SI)(AX*1), Z15, Z15
-	VINSERTI32X4    $0x02, 182(DI)(AX*1), Z15, Z15
-	PREFETCHT0      3008(R9)
-	VINSERTI32X4    $0x03, 182(R8)(AX*1), Z15, Z15
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z15, Z15
-	VBROADCASTI32X4 182(BX)(AX*2), Z16
-	VINSERTI32X4    $0x01, 182(SI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x02, 182(DI)(AX*2), Z16, Z16
-	VINSERTI32X4    $0x03, 182(R8)(AX*2), Z16, Z16
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
-	PREFETCHT0      3072(R9)
-	VBROADCASTI32X4 182(BX)(CX*1), Z17
-	VINSERTI32X4    $0x01, 182(SI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x02, 182(DI)(CX*1), Z17, Z17
-	VINSERTI32X4    $0x03, 182(R8)(CX*1), Z17, Z17
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
-	VPUNPCKLDQ      Z15, Z14, Z18
-	VPUNPCKHDQ      Z15, Z14, Z14
-	VPUNPCKLDQ      Z17, Z16, Z15
-	VPUNPCKHDQ      Z17, Z16, Z16
-	VPUNPCKLQDQ     Z15, Z18, Z17
-	VPUNPCKHQDQ     Z15, Z18, Z15
-	VPUNPCKLQDQ     Z16, Z14, Z18
-	VPUNPCKHQDQ     Z16, Z14, Z14
-	VBROADCASTI32X4 192(BX), Z16
-	PREFETCHT0      3136(R9)
-	VINSERTI32X4    $0x01, 192(SI), Z16, Z16
-	VINSERTI32X4    $0x02, 192(DI), Z16, Z16
-	VINSERTI32X4    $0x03, 192(R8), Z16, Z16
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z16, Z16
-	VBROADCASTI32X4 192(BX)(AX*1), Z19
-	VINSERTI32X4    $0x01, 192(SI)(AX*1), Z19, Z19
-	PREFETCHT0      3200(R9)
-	VINSERTI32X4    $0x02, 192(DI)(AX*1), Z19, Z19
-	VINSERTI32X4    $0x03, 192(R8)(AX*1), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 192(BX)(AX*2), Z20
-	VINSERTI32X4    $0x01, 192(SI)(AX*2), Z20, Z20
-	VINSERTI32X4    $0x02, 192(DI)(AX*2), Z20, Z20
-	PREFETCHT0      3264(R9)
-	VINSERTI32X4    $0x03, 192(R8)(AX*2), Z20, Z20
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 192(BX)(CX*1), Z21
-	VINSERTI32X4    $0x01, 192(SI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x02, 192(DI)(CX*1), Z21, Z21
-	VINSERTI32X4    $0x03, 192(R8)(CX*1), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VPUNPCKLDQ      Z19, Z16, Z22
-	VPUNPCKHDQ      Z19, Z16, Z16
-	VPUNPCKLDQ      Z21, Z20, Z19
-	VPUNPCKHDQ      Z21, Z20, Z20
-	VPUNPCKLQDQ     Z19, Z22, Z21
-	VPUNPCKHQDQ     Z19, Z22, Z19
-	VPUNPCKLQDQ     Z20, Z16, Z22
-	VPUNPCKHQDQ     Z20, Z16, Z16
-	VPMULTISHIFTQB  Z17, Z7, Z17
-	VPERMB          Z2, Z17, Z17
-	VPDPBUSD.BCST   308(R10), Z17, Z10
-	VPMULTISHIFTQB  Z15, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   312(R10), Z15, Z10
-	VPMULTISHIFTQB  Z18, Z7, Z15
-	VPERMB          Z2, Z15, Z15
-	VPDPBUSD.BCST   316(R10), Z15, Z10
-	VPMULTISHIFTQB  Z14, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   320(R10), Z14, Z10
-	VPMULTISHIFTQB  Z21, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   324(R10), Z14, Z11
-	VPMULTISHIFTQB  Z19, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   328(R10), Z14, Z11
-	VPMULTISHIFTQB  Z22, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   332(R10), Z14, Z11
-	VPMULTISHIFTQB  Z16, Z7, Z14
-	VPERMB          Z2, Z14, Z14
-	VPDPBUSD.BCST   336(R10), Z14, Z11
-	VPSRLD          $0x04, Z21, Z14
-	VPANDD          Z3, Z14, Z14
-	VPSUBD          Z14, Z4, Z15
-	VPSRAD          $0x1f, Z15, Z15
-	VPANDND         Z14, Z15, Z14
-	VPADDD          Z5, Z14, Z14
-	VADDPS          Z14, Z14, Z15
-	VADDPS          Z6, Z15, Z15
-	VMINPS          Z15, Z14, Z14
-	VPSRLD          $0x04, Z19, Z15
-	VPANDD          Z3, Z15, Z15
-	VPSUBD          Z15, Z4, Z16
-	VPSRAD          $0x1f, Z16, Z16
-	VPANDND         Z15, Z16, Z15
-	VPADDD          Z5, Z15, Z15
-	VADDPS          Z15, Z15, Z16
-	VADDPS          Z6, Z16, Z16
-	VMINPS          Z16, Z15, Z15
-	VPADDD.BCST     300(R10), Z8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VBROADCASTSS    296(R10), Z16
-	VMULPS          Z12, Z16, Z16
-	VFMADD231PS     Z16, Z8, Z1
-	VPADDD.BCST     304(R10), Z9, Z9
+	VPMULTISHIFTQB  Z18, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   308(R10), Z11, Z9
+	VPMULTISHIFTQB  Z16, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   312(R10), Z11, Z9
+	VPMULTISHIFTQB  Z19, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   316(R10), Z11, Z9
+	VPMULTISHIFTQB  Z15, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   320(R10), Z11, Z9
+	VPMULTISHIFTQB  Z24, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   324(R10), Z11, Z10
+	VPMULTISHIFTQB  Z20, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   328(R10), Z11, Z10
+	VPMULTISHIFTQB  Z25, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   332(R10), Z11, Z10
+	VPMULTISHIFTQB  Z17, Z8, Z11
+	VPERMB          Z2, Z11, Z11
+	VPDPBUSD.BCST   336(R10), Z11, Z10
+	VPCMPUB         $0x02, Z3, Z24, K1
+	VMOVDQU8.Z      Z24, K1, Z11
+	VPSRLD          $0x04, Z11, Z11
+	VPANDD          Z4, Z11, Z11
+	VPADDD          Z5, Z11, Z11
+	VMOVAPS         Z11, Z12
+	VFMADD213PS     Z7, Z6, Z12
+	VMINPS          Z12, Z11, Z11
+	VPADDD.BCST     344(R10), Z9, Z9
 	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    296(R10), Z8
-	VMULPS          Z13, Z8, Z8
-	VFMADD231PS     Z8, Z9, Z1
-	VPADDD.BCST     344(R10), Z10, Z10
+	VBROADCASTSS    340(R10), Z12
+	VMULPS          Z11, Z12, Z12
+	VFMADD231PS     Z12, Z9, Z1
+	VPCMPUB         $0x02, Z3, Z20, K1
+	VMOVDQU8.Z      Z20, K1, Z9
+	VPSRLD          $0x04, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPADDD          Z5, Z9, Z9
+	VMOVAPS         Z9, Z11
+	VFMADD213PS     Z7, Z6, Z11
+	VMINPS          Z11, Z9, Z9
+	VPADDD.BCST     348(R10), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    340(R10), Z8
-	VMULPS          Z14, Z8, Z8
-	VFMADD231PS     Z8, Z10, Z1
-	VPADDD.BCST     348(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    340(R10), Z8
-	VMULPS          Z15, Z8, Z8
-	VFMADD231PS     Z8, Z11, Z1
+	VBROADCASTSS    340(R10), Z11
+	VMULPS          Z9, Z11, Z11
+	VFMADD231PS     Z11, Z10, Z1
 	ADDQ            $0x00000160, R10
 	ADDQ            $0x00000d00, R9
 	ADDQ            $0x000000d0, BX
@@ -60712,12 +60427,13 @@ TEXT ·avx512DotQuadsQ6_0_ROCMFPXx2(SB), NOSPLIT, $0-176
 	KMOVW        DX, K1
 	MOVL         $0x0000f000, DX
 	KMOVW        DX, K1
-	VPBROADCASTD word0ff00000<>+0(SB), Z4
-	VPBROADCASTD word07e00000<>+0(SB), Z5
+	VPBROADCASTD word7e7e7e7e<>+0(SB), Z4
+	VPBROADCASTD word07f00000<>+0(SB), Z5
 	VPBROADCASTD word3b800000<>+0(SB), Z6
-	VPBROADCASTD wordbc000000<>+0(SB), Z7
+	VPBROADCASTD word40000000<>+0(SB), Z7
+	VPBROADCASTD wordbc000000<>+0(SB), Z8
 	VMOVDQU32    levels26<>+0(SB), Z3
-	VMOVDQU32    multishift322c2620120c0600<>+0(SB), Z8
+	VMOVDQU32    multishift322c2620120c0600<>+0(SB), Z9
 
 tile:
 	VPXORD Z1, Z1, Z1
@@ -60739,1098 +60455,1082 @@ tile:
 	MOVQ   blocks+152(FP), DX
 
 block:
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
 	PREFETCHT0      (R9)
-	VBROADCASTI32X4 (BX), Z17
-	VINSERTI32X4    $0x01, (SI), Z17, Z17
-	VINSERTI32X4    $0x02, (DI), Z17, Z17
-	VINSERTI32X4    $0x03, (R8), Z17, Z17
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 (BX), Z10
+	VINSERTI32X4    $0x01, (SI), Z10, Z10
+	VINSERTI32X4    $0x02, (DI), Z10, Z10
+	VINSERTI32X4    $0x03, (R8), Z10, Z10
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
 	PREFETCHT0      64(R9)
-	VBROADCASTI32X4 (BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, (SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, (DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, (R8)(AX*1), Z18, Z18
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 (BX)(AX*2), Z19
+	VBROADCASTI32X4 (BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, (SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, (DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, (R8)(AX*1), Z11, Z11
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 (BX)(AX*2), Z12
 	PREFETCHT0      128(R9)
-	VINSERTI32X4    $0x01, (SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, (DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, (R8)(AX*2), Z19, Z19
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 (BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, (SI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x01, (SI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, (DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, (R8)(AX*2), Z12, Z12
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 (BX)(CX*1), Z13
+	VINSERTI32X4    $0x01, (SI)(CX*1), Z13, Z13
 	PREFETCHT0      192(R9)
-	VINSERTI32X4    $0x02, (DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, (R8)(CX*1), Z20, Z20
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLDQ      Z20, Z19, Z18
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLQDQ     Z18, Z21, Z20
-	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VBROADCASTI32X4 10(BX), Z19
-	VINSERTI32X4    $0x01, 10(SI), Z19, Z19
-	VINSERTI32X4    $0x02, 10(DI), Z19, Z19
+	VINSERTI32X4    $0x02, (DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, (R8)(CX*1), Z13, Z13
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z14, Z13
+	VPUNPCKHQDQ     Z11, Z14, Z11
+	VPUNPCKLQDQ     Z12, Z10, Z14
+	VPUNPCKHQDQ     Z12, Z10, Z10
+	VBROADCASTI32X4 10(BX), Z12
+	VINSERTI32X4    $0x01, 10(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 10(DI), Z12, Z12
 	PREFETCHT0      256(R9)
-	VINSERTI32X4    $0x03, 10(R8), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 10(BX)(AX*1), Z22
-	VINSERTI32X4    $0x01, 10(SI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 10(DI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 10(R8)(AX*1), Z22, Z22
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VINSERTI32X4    $0x03, 10(R8), Z12, Z12
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 10(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 10(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 10(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 10(R8)(AX*1), Z15, Z15
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z15, Z15
 	PREFETCHT0      320(R9)
-	VBROADCASTI32X4 10(BX)(AX*2), Z23
-	VINSERTI32X4    $0x01, 10(SI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x02, 10(DI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x03, 10(R8)(AX*2), Z23, Z23
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
-	VBROADCASTI32X4 10(BX)(CX*1), Z24
+	VBROADCASTI32X4 10(BX)(AX*2), Z16
+	VINSERTI32X4    $0x01, 10(SI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x02, 10(DI)(AX*2), Z16, Z16
+	VINSERTI32X4    $0x03, 10(R8)(AX*2), Z16, Z16
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 10(BX)(CX*1), Z17
 	PREFETCHT0      384(R9)
-	VINSERTI32X4    $0x01, 10(SI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x02, 10(DI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 10(R8)(CX*1), Z24, Z24
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
-	VPUNPCKLDQ      Z22, Z19, Z25
-	VPUNPCKHDQ      Z22, Z19, Z19
-	VPUNPCKLDQ      Z24, Z23, Z22
-	VPUNPCKHDQ      Z24, Z23, Z23
-	VPUNPCKLQDQ     Z22, Z25, Z24
-	VPUNPCKHQDQ     Z22, Z25, Z22
-	VPUNPCKLQDQ     Z23, Z19, Z25
-	VPUNPCKHQDQ     Z23, Z19, Z19
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   (R10), Z20, Z9
-	VPDPBUSD.BCST   (R11), Z20, Z13
-	VPMULTISHIFTQB  Z18, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   4(R10), Z18, Z9
-	VPDPBUSD.BCST   4(R11), Z18, Z13
-	VPMULTISHIFTQB  Z21, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   8(R10), Z18, Z9
-	VPDPBUSD.BCST   8(R11), Z18, Z13
-	VPMULTISHIFTQB  Z17, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   12(R10), Z17, Z9
-	VPDPBUSD.BCST   12(R11), Z17, Z13
-	VPMULTISHIFTQB  Z24, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   16(R10), Z17, Z10
-	VPDPBUSD.BCST   16(R11), Z17, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   20(R10), Z17, Z10
-	VPDPBUSD.BCST   20(R11), Z17, Z14
-	VPMULTISHIFTQB  Z25, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   24(R10), Z17, Z10
-	VPDPBUSD.BCST   24(R11), Z17, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   28(R10), Z17, Z10
-	VPDPBUSD.BCST   28(R11), Z17, Z14
-	VPSRLD          $0x04, Z24, Z17
-	VPANDD          Z4, Z17, Z17
-	VPSUBD          Z17, Z5, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z6, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z7, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSRLD          $0x04, Z22, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z7, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VBROADCASTI32X4 26(BX), Z19
-	VINSERTI32X4    $0x01, 26(SI), Z19, Z19
+	VINSERTI32X4    $0x01, 10(SI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 10(DI)(CX*1), Z17, Z17
+	VINSERTI32X4    $0x03, 10(R8)(CX*1), Z17, Z17
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
+	VPUNPCKLDQ      Z15, Z12, Z18
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z17, Z16, Z15
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLQDQ     Z15, Z18, Z17
+	VPUNPCKHQDQ     Z15, Z18, Z15
+	VPUNPCKLQDQ     Z16, Z12, Z18
+	VPUNPCKHQDQ     Z16, Z12, Z12
+	VBROADCASTI32X4 26(BX), Z16
+	VINSERTI32X4    $0x01, 26(SI), Z16, Z16
 	PREFETCHT0      448(R9)
-	VINSERTI32X4    $0x02, 26(DI), Z19, Z19
-	VINSERTI32X4    $0x03, 26(R8), Z19, Z19
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 26(BX)(AX*1), Z20
-	VINSERTI32X4    $0x01, 26(SI)(AX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 26(DI)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 26(DI), Z16, Z16
+	VINSERTI32X4    $0x03, 26(R8), Z16, Z16
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 26(BX)(AX*1), Z19
+	VINSERTI32X4    $0x01, 26(SI)(AX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 26(DI)(AX*1), Z19, Z19
 	PREFETCHT0      512(R9)
-	VINSERTI32X4    $0x03, 26(R8)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 26(R8)(AX*1), Z19, Z19
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
+	VBROADCASTI32X4 26(BX)(AX*2), Z20
+	VINSERTI32X4    $0x01, 26(SI)(AX*2), Z20, Z20
+	VINSERTI32X4    $0x02, 26(DI)(AX*2), Z20, Z20
+	VINSERTI32X4    $0x03, 26(R8)(AX*2), Z20, Z20
 	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 26(BX)(AX*2), Z21
-	VINSERTI32X4    $0x01, 26(SI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x02, 26(DI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x03, 26(R8)(AX*2), Z21, Z21
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
 	PREFETCHT0      576(R9)
-	VBROADCASTI32X4 26(BX)(CX*1), Z22
-	VINSERTI32X4    $0x01, 26(SI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 26(DI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 26(R8)(CX*1), Z22, Z22
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z22, Z22
-	VPUNPCKLDQ      Z20, Z19, Z23
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLDQ      Z22, Z21, Z20
-	VPUNPCKHDQ      Z22, Z21, Z21
-	VPUNPCKLQDQ     Z20, Z23, Z22
-	VPUNPCKHQDQ     Z20, Z23, Z20
-	VPUNPCKLQDQ     Z21, Z19, Z23
-	VPUNPCKHQDQ     Z21, Z19, Z19
-	VBROADCASTI32X4 36(BX), Z21
+	VBROADCASTI32X4 26(BX)(CX*1), Z21
+	VINSERTI32X4    $0x01, 26(SI)(CX*1), Z21, Z21
+	VINSERTI32X4    $0x02, 26(DI)(CX*1), Z21, Z21
+	VINSERTI32X4    $0x03, 26(R8)(CX*1), Z21, Z21
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
+	VPUNPCKLDQ      Z19, Z16, Z22
+	VPUNPCKHDQ      Z19, Z16, Z16
+	VPUNPCKLDQ      Z21, Z20, Z19
+	VPUNPCKHDQ      Z21, Z20, Z20
+	VPUNPCKLQDQ     Z19, Z22, Z21
+	VPUNPCKHQDQ     Z19, Z22, Z19
+	VPUNPCKLQDQ     Z20, Z16, Z22
+	VPUNPCKHQDQ     Z20, Z16, Z16
+	VBROADCASTI32X4 36(BX), Z20
 	PREFETCHT0      640(R9)
-	VINSERTI32X4    $0x01, 36(SI), Z21, Z21
-	VINSERTI32X4    $0x02, 36(DI), Z21, Z21
-	VINSERTI32X4    $0x03, 36(R8), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VBROADCASTI32X4 36(BX)(AX*1), Z24
-	VINSERTI32X4    $0x01, 36(SI)(AX*1), Z24, Z24
+	VINSERTI32X4    $0x01, 36(SI), Z20, Z20
+	VINSERTI32X4    $0x02, 36(DI), Z20, Z20
+	VINSERTI32X4    $0x03, 36(R8), Z20, Z20
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z20, Z20
+	VBROADCASTI32X4 36(BX)(AX*1), Z23
+	VINSERTI32X4    $0x01, 36(SI)(AX*1), Z23, Z23
 	PREFETCHT0      704(R9)
-	VINSERTI32X4    $0x02, 36(DI)(AX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 36(R8)(AX*1), Z24, Z24
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
-	VBROADCASTI32X4 36(BX)(AX*2), Z25
-	VINSERTI32X4    $0x01, 36(SI)(AX*2), Z25, Z25
-	VINSERTI32X4    $0x02, 36(DI)(AX*2), Z25, Z25
+	VINSERTI32X4    $0x02, 36(DI)(AX*1), Z23, Z23
+	VINSERTI32X4    $0x03, 36(R8)(AX*1), Z23, Z23
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
+	VBROADCASTI32X4 36(BX)(AX*2), Z24
+	VINSERTI32X4    $0x01, 36(SI)(AX*2), Z24, Z24
+	VINSERTI32X4    $0x02, 36(DI)(AX*2), Z24, Z24
 	PREFETCHT0      768(R9)
-	VINSERTI32X4    $0x03, 36(R8)(AX*2), Z25, Z25
+	VINSERTI32X4    $0x03, 36(R8)(AX*2), Z24, Z24
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
+	VBROADCASTI32X4 36(BX)(CX*1), Z25
+	VINSERTI32X4    $0x01, 36(SI)(CX*1), Z25, Z25
+	VINSERTI32X4    $0x02, 36(DI)(CX*1), Z25, Z25
+	VINSERTI32X4    $0x03, 36(R8)(CX*1), Z25, Z25
 	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z25, Z25
-	VBROADCASTI32X4 36(BX)(CX*1), Z26
-	VINSERTI32X4    $0x01, 36(SI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x02, 36(DI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x03, 36(R8)(CX*1), Z26, Z26
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z26, Z26
-	VPUNPCKLDQ      Z24, Z21, Z27
-	VPUNPCKHDQ      Z24, Z21, Z21
-	VPUNPCKLDQ      Z26, Z25, Z24
-	VPUNPCKHDQ      Z26, Z25, Z25
-	VPUNPCKLQDQ     Z24, Z27, Z26
-	VPUNPCKHQDQ     Z24, Z27, Z24
-	VPUNPCKLQDQ     Z25, Z21, Z27
-	VPUNPCKHQDQ     Z25, Z21, Z21
-	VPMULTISHIFTQB  Z22, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   44(R10), Z22, Z11
-	VPDPBUSD.BCST   44(R11), Z22, Z15
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   48(R10), Z20, Z11
-	VPDPBUSD.BCST   48(R11), Z20, Z15
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   52(R10), Z20, Z11
-	VPDPBUSD.BCST   52(R11), Z20, Z15
-	VPMULTISHIFTQB  Z19, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   56(R10), Z19, Z11
-	VPDPBUSD.BCST   56(R11), Z19, Z15
-	VPMULTISHIFTQB  Z26, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   60(R10), Z19, Z12
-	VPDPBUSD.BCST   60(R11), Z19, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   64(R10), Z19, Z12
-	VPDPBUSD.BCST   64(R11), Z19, Z16
-	VPMULTISHIFTQB  Z27, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   68(R10), Z19, Z12
-	VPDPBUSD.BCST   68(R11), Z19, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   72(R10), Z19, Z12
-	VPDPBUSD.BCST   72(R11), Z19, Z16
-	VPSRLD          $0x04, Z26, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VPSRLD          $0x04, Z24, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPADDD.BCST     36(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    32(R10), Z21
-	VMULPS          Z17, Z21, Z21
-	VFMADD231PS     Z21, Z9, Z1
-	VPADDD.BCST     36(R11), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    32(R11), Z9
-	VMULPS          Z17, Z9, Z9
-	VFMADD231PS     Z9, Z13, Z2
-	VPADDD.BCST     40(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    32(R10), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z10, Z1
-	VPADDD.BCST     40(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    32(R11), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z14, Z2
-	VPADDD.BCST     80(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    76(R10), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     80(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    76(R11), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z2
-	VPADDD.BCST     84(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    76(R10), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VPADDD.BCST     84(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    76(R11), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z16, Z2
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
+	VPUNPCKLDQ      Z23, Z20, Z26
+	VPUNPCKHDQ      Z23, Z20, Z20
+	VPUNPCKLDQ      Z25, Z24, Z23
+	VPUNPCKHDQ      Z25, Z24, Z24
+	VPUNPCKLQDQ     Z23, Z26, Z25
+	VPUNPCKHQDQ     Z23, Z26, Z23
+	VPUNPCKLQDQ     Z24, Z20, Z26
+	VPUNPCKHQDQ     Z24, Z20, Z20
+	VMOVDQA32       Z0, Z24
+	VMOVDQA32       Z0, Z27
+	VMOVDQA32       Z0, Z28
+	VMOVDQA32       Z0, Z29
+	VPMULTISHIFTQB  Z13, Z9, Z13
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   (R10), Z13, Z24
+	VPDPBUSD.BCST   (R11), Z13, Z28
+	VPMULTISHIFTQB  Z11, Z9, Z11
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   4(R10), Z11, Z24
+	VPDPBUSD.BCST   4(R11), Z11, Z28
+	VPMULTISHIFTQB  Z14, Z9, Z11
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   8(R10), Z11, Z24
+	VPDPBUSD.BCST   8(R11), Z11, Z28
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   12(R10), Z10, Z24
+	VPDPBUSD.BCST   12(R11), Z10, Z28
+	VPMULTISHIFTQB  Z17, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   16(R10), Z10, Z27
+	VPDPBUSD.BCST   16(R11), Z10, Z29
+	VPMULTISHIFTQB  Z15, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   20(R10), Z10, Z27
+	VPDPBUSD.BCST   20(R11), Z10, Z29
+	VPMULTISHIFTQB  Z18, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   24(R10), Z10, Z27
+	VPDPBUSD.BCST   24(R11), Z10, Z29
+	VPMULTISHIFTQB  Z12, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   28(R10), Z10, Z27
+	VPDPBUSD.BCST   28(R11), Z10, Z29
+	VPCMPUB         $0x02, Z4, Z17, K1
+	VMOVDQU8.Z      Z17, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     36(R10), Z24, Z24
+	VCVTDQ2PS       Z24, Z24
+	VBROADCASTSS    32(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z24, Z1
+	VPADDD.BCST     36(R11), Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VBROADCASTSS    32(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z28, Z2
+	VPCMPUB         $0x02, Z4, Z15, K1
+	VMOVDQU8.Z      Z15, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     40(R10), Z27, Z27
+	VCVTDQ2PS       Z27, Z27
+	VBROADCASTSS    32(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z27, Z1
+	VPADDD.BCST     40(R11), Z29, Z29
+	VCVTDQ2PS       Z29, Z29
+	VBROADCASTSS    32(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z29, Z2
 	PREFETCHT0      832(R9)
-	VBROADCASTI32X4 52(BX), Z17
-	VINSERTI32X4    $0x01, 52(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 52(DI), Z17, Z17
-	VINSERTI32X4    $0x03, 52(R8), Z17, Z17
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 52(BX), Z10
+	VINSERTI32X4    $0x01, 52(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 52(DI), Z10, Z10
+	VINSERTI32X4    $0x03, 52(R8), Z10, Z10
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
 	PREFETCHT0      896(R9)
-	VBROADCASTI32X4 52(BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, 52(SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 52(DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 52(R8)(AX*1), Z18, Z18
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 52(BX)(AX*2), Z19
+	VBROADCASTI32X4 52(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 52(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 52(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 52(R8)(AX*1), Z11, Z11
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 52(BX)(AX*2), Z12
 	PREFETCHT0      960(R9)
-	VINSERTI32X4    $0x01, 52(SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, 52(DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, 52(R8)(AX*2), Z19, Z19
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 52(BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, 52(SI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x01, 52(SI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 52(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 52(R8)(AX*2), Z12, Z12
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 52(BX)(CX*1), Z13
+	VINSERTI32X4    $0x01, 52(SI)(CX*1), Z13, Z13
 	PREFETCHT0      1024(R9)
-	VINSERTI32X4    $0x02, 52(DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 52(R8)(CX*1), Z20, Z20
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLDQ      Z20, Z19, Z18
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLQDQ     Z18, Z21, Z20
-	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VBROADCASTI32X4 62(BX), Z19
-	VINSERTI32X4    $0x01, 62(SI), Z19, Z19
-	VINSERTI32X4    $0x02, 62(DI), Z19, Z19
+	VINSERTI32X4    $0x02, 52(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 52(R8)(CX*1), Z13, Z13
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z14, Z13
+	VPUNPCKHQDQ     Z11, Z14, Z11
+	VPUNPCKLQDQ     Z12, Z10, Z14
+	VPUNPCKHQDQ     Z12, Z10, Z10
+	VBROADCASTI32X4 62(BX), Z12
+	VINSERTI32X4    $0x01, 62(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 62(DI), Z12, Z12
 	PREFETCHT0      1088(R9)
-	VINSERTI32X4    $0x03, 62(R8), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 62(BX)(AX*1), Z22
-	VINSERTI32X4    $0x01, 62(SI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 62(DI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 62(R8)(AX*1), Z22, Z22
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VINSERTI32X4    $0x03, 62(R8), Z12, Z12
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 62(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 62(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 62(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 62(R8)(AX*1), Z15, Z15
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z15, Z15
 	PREFETCHT0      1152(R9)
-	VBROADCASTI32X4 62(BX)(AX*2), Z23
-	VINSERTI32X4    $0x01, 62(SI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x02, 62(DI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x03, 62(R8)(AX*2), Z23, Z23
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
-	VBROADCASTI32X4 62(BX)(CX*1), Z24
+	VBROADCASTI32X4 62(BX)(AX*2), Z17
+	VINSERTI32X4    $0x01, 62(SI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x02, 62(DI)(AX*2), Z17, Z17
+	VINSERTI32X4    $0x03, 62(R8)(AX*2), Z17, Z17
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 62(BX)(CX*1), Z18
 	PREFETCHT0      1216(R9)
-	VINSERTI32X4    $0x01, 62(SI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x02, 62(DI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 62(R8)(CX*1), Z24, Z24
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
-	VPUNPCKLDQ      Z22, Z19, Z25
-	VPUNPCKHDQ      Z22, Z19, Z19
-	VPUNPCKLDQ      Z24, Z23, Z22
-	VPUNPCKHDQ      Z24, Z23, Z23
-	VPUNPCKLQDQ     Z22, Z25, Z24
-	VPUNPCKHQDQ     Z22, Z25, Z22
-	VPUNPCKLQDQ     Z23, Z19, Z25
-	VPUNPCKHQDQ     Z23, Z19, Z19
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   88(R10), Z20, Z9
-	VPDPBUSD.BCST   88(R11), Z20, Z13
-	VPMULTISHIFTQB  Z18, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   92(R10), Z18, Z9
-	VPDPBUSD.BCST   92(R11), Z18, Z13
-	VPMULTISHIFTQB  Z21, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   96(R10), Z18, Z9
-	VPDPBUSD.BCST   96(R11), Z18, Z13
-	VPMULTISHIFTQB  Z17, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   100(R10), Z17, Z9
-	VPDPBUSD.BCST   100(R11), Z17, Z13
-	VPMULTISHIFTQB  Z24, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   104(R10), Z17, Z10
-	VPDPBUSD.BCST   104(R11), Z17, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   108(R10), Z17, Z10
-	VPDPBUSD.BCST   108(R11), Z17, Z14
-	VPMULTISHIFTQB  Z25, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   112(R10), Z17, Z10
-	VPDPBUSD.BCST   112(R11), Z17, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   116(R10), Z17, Z10
-	VPDPBUSD.BCST   116(R11), Z17, Z14
-	VPSRLD          $0x04, Z24, Z17
-	VPANDD          Z4, Z17, Z17
-	VPSUBD          Z17, Z5, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z6, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z7, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSRLD          $0x04, Z22, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z7, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VBROADCASTI32X4 78(BX), Z19
-	VINSERTI32X4    $0x01, 78(SI), Z19, Z19
+	VINSERTI32X4    $0x01, 62(SI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x02, 62(DI)(CX*1), Z18, Z18
+	VINSERTI32X4    $0x03, 62(R8)(CX*1), Z18, Z18
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
+	VPUNPCKLDQ      Z15, Z12, Z24
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z18, Z17, Z15
+	VPUNPCKHDQ      Z18, Z17, Z17
+	VPUNPCKLQDQ     Z15, Z24, Z18
+	VPUNPCKHQDQ     Z15, Z24, Z15
+	VPUNPCKLQDQ     Z17, Z12, Z24
+	VPUNPCKHQDQ     Z17, Z12, Z12
+	VMOVDQA32       Z0, Z17
+	VMOVDQA32       Z0, Z27
+	VMOVDQA32       Z0, Z28
+	VMOVDQA32       Z0, Z29
+	VPMULTISHIFTQB  Z21, Z9, Z21
+	VPERMB          Z3, Z21, Z21
+	VPDPBUSD.BCST   44(R10), Z21, Z17
+	VPDPBUSD.BCST   44(R11), Z21, Z28
+	VPMULTISHIFTQB  Z19, Z9, Z19
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   48(R10), Z19, Z17
+	VPDPBUSD.BCST   48(R11), Z19, Z28
+	VPMULTISHIFTQB  Z22, Z9, Z19
+	VPERMB          Z3, Z19, Z19
+	VPDPBUSD.BCST   52(R10), Z19, Z17
+	VPDPBUSD.BCST   52(R11), Z19, Z28
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   56(R10), Z16, Z17
+	VPDPBUSD.BCST   56(R11), Z16, Z28
+	VPMULTISHIFTQB  Z25, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   60(R10), Z16, Z27
+	VPDPBUSD.BCST   60(R11), Z16, Z29
+	VPMULTISHIFTQB  Z23, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   64(R10), Z16, Z27
+	VPDPBUSD.BCST   64(R11), Z16, Z29
+	VPMULTISHIFTQB  Z26, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   68(R10), Z16, Z27
+	VPDPBUSD.BCST   68(R11), Z16, Z29
+	VPMULTISHIFTQB  Z20, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   72(R10), Z16, Z27
+	VPDPBUSD.BCST   72(R11), Z16, Z29
+	VPCMPUB         $0x02, Z4, Z25, K1
+	VMOVDQU8.Z      Z25, K1, Z16
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z5, Z16, Z16
+	VPADDD          Z6, Z16, Z16
+	VMOVAPS         Z16, Z19
+	VFMADD213PS     Z8, Z7, Z19
+	VMINPS          Z19, Z16, Z16
+	VPADDD.BCST     80(R10), Z17, Z17
+	VCVTDQ2PS       Z17, Z17
+	VBROADCASTSS    76(R10), Z19
+	VMULPS          Z16, Z19, Z19
+	VFMADD231PS     Z19, Z17, Z1
+	VPADDD.BCST     80(R11), Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VBROADCASTSS    76(R11), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z28, Z2
+	VPCMPUB         $0x02, Z4, Z23, K1
+	VMOVDQU8.Z      Z23, K1, Z16
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z5, Z16, Z16
+	VPADDD          Z6, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z8, Z7, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     84(R10), Z27, Z27
+	VCVTDQ2PS       Z27, Z27
+	VBROADCASTSS    76(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z27, Z1
+	VPADDD.BCST     84(R11), Z29, Z29
+	VCVTDQ2PS       Z29, Z29
+	VBROADCASTSS    76(R11), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z29, Z2
+	VBROADCASTI32X4 78(BX), Z16
+	VINSERTI32X4    $0x01, 78(SI), Z16, Z16
 	PREFETCHT0      1280(R9)
-	VINSERTI32X4    $0x02, 78(DI), Z19, Z19
-	VINSERTI32X4    $0x03, 78(R8), Z19, Z19
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 78(BX)(AX*1), Z20
-	VINSERTI32X4    $0x01, 78(SI)(AX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 78(DI)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 78(DI), Z16, Z16
+	VINSERTI32X4    $0x03, 78(R8), Z16, Z16
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 78(BX)(AX*1), Z17
+	VINSERTI32X4    $0x01, 78(SI)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 78(DI)(AX*1), Z17, Z17
 	PREFETCHT0      1344(R9)
-	VINSERTI32X4    $0x03, 78(R8)(AX*1), Z20, Z20
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 78(BX)(AX*2), Z21
-	VINSERTI32X4    $0x01, 78(SI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x02, 78(DI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x03, 78(R8)(AX*2), Z21, Z21
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
+	VINSERTI32X4    $0x03, 78(R8)(AX*1), Z17, Z17
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 78(BX)(AX*2), Z19
+	VINSERTI32X4    $0x01, 78(SI)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x02, 78(DI)(AX*2), Z19, Z19
+	VINSERTI32X4    $0x03, 78(R8)(AX*2), Z19, Z19
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
 	PREFETCHT0      1408(R9)
-	VBROADCASTI32X4 78(BX)(CX*1), Z22
-	VINSERTI32X4    $0x01, 78(SI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 78(DI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 78(R8)(CX*1), Z22, Z22
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z22, Z22
-	VPUNPCKLDQ      Z20, Z19, Z23
+	VBROADCASTI32X4 78(BX)(CX*1), Z20
+	VINSERTI32X4    $0x01, 78(SI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 78(DI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x03, 78(R8)(CX*1), Z20, Z20
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
+	VPUNPCKLDQ      Z17, Z16, Z21
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLDQ      Z20, Z19, Z17
 	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLDQ      Z22, Z21, Z20
-	VPUNPCKHDQ      Z22, Z21, Z21
-	VPUNPCKLQDQ     Z20, Z23, Z22
-	VPUNPCKHQDQ     Z20, Z23, Z20
-	VPUNPCKLQDQ     Z21, Z19, Z23
-	VPUNPCKHQDQ     Z21, Z19, Z19
-	VBROADCASTI32X4 88(BX), Z21
+	VPUNPCKLQDQ     Z17, Z21, Z20
+	VPUNPCKHQDQ     Z17, Z21, Z17
+	VPUNPCKLQDQ     Z19, Z16, Z21
+	VPUNPCKHQDQ     Z19, Z16, Z16
+	VBROADCASTI32X4 88(BX), Z19
 	PREFETCHT0      1472(R9)
-	VINSERTI32X4    $0x01, 88(SI), Z21, Z21
-	VINSERTI32X4    $0x02, 88(DI), Z21, Z21
-	VINSERTI32X4    $0x03, 88(R8), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VBROADCASTI32X4 88(BX)(AX*1), Z24
-	VINSERTI32X4    $0x01, 88(SI)(AX*1), Z24, Z24
+	VINSERTI32X4    $0x01, 88(SI), Z19, Z19
+	VINSERTI32X4    $0x02, 88(DI), Z19, Z19
+	VINSERTI32X4    $0x03, 88(R8), Z19, Z19
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
+	VBROADCASTI32X4 88(BX)(AX*1), Z22
+	VINSERTI32X4    $0x01, 88(SI)(AX*1), Z22, Z22
 	PREFETCHT0      1536(R9)
-	VINSERTI32X4    $0x02, 88(DI)(AX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 88(R8)(AX*1), Z24, Z24
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
-	VBROADCASTI32X4 88(BX)(AX*2), Z25
-	VINSERTI32X4    $0x01, 88(SI)(AX*2), Z25, Z25
-	VINSERTI32X4    $0x02, 88(DI)(AX*2), Z25, Z25
+	VINSERTI32X4    $0x02, 88(DI)(AX*1), Z22, Z22
+	VINSERTI32X4    $0x03, 88(R8)(AX*1), Z22, Z22
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VBROADCASTI32X4 88(BX)(AX*2), Z23
+	VINSERTI32X4    $0x01, 88(SI)(AX*2), Z23, Z23
+	VINSERTI32X4    $0x02, 88(DI)(AX*2), Z23, Z23
 	PREFETCHT0      1600(R9)
-	VINSERTI32X4    $0x03, 88(R8)(AX*2), Z25, Z25
+	VINSERTI32X4    $0x03, 88(R8)(AX*2), Z23, Z23
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
+	VBROADCASTI32X4 88(BX)(CX*1), Z25
+	VINSERTI32X4    $0x01, 88(SI)(CX*1), Z25, Z25
+	VINSERTI32X4    $0x02, 88(DI)(CX*1), Z25, Z25
+	VINSERTI32X4    $0x03, 88(R8)(CX*1), Z25, Z25
 	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z25, Z25
-	VBROADCASTI32X4 88(BX)(CX*1), Z26
-	VINSERTI32X4    $0x01, 88(SI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x02, 88(DI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x03, 88(R8)(CX*1), Z26, Z26
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z26, Z26
-	VPUNPCKLDQ      Z24, Z21, Z27
-	VPUNPCKHDQ      Z24, Z21, Z21
-	VPUNPCKLDQ      Z26, Z25, Z24
-	VPUNPCKHDQ      Z26, Z25, Z25
-	VPUNPCKLQDQ     Z24, Z27, Z26
-	VPUNPCKHQDQ     Z24, Z27, Z24
-	VPUNPCKLQDQ     Z25, Z21, Z27
-	VPUNPCKHQDQ     Z25, Z21, Z21
-	VPMULTISHIFTQB  Z22, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   132(R10), Z22, Z11
-	VPDPBUSD.BCST   132(R11), Z22, Z15
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   136(R10), Z20, Z11
-	VPDPBUSD.BCST   136(R11), Z20, Z15
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   140(R10), Z20, Z11
-	VPDPBUSD.BCST   140(R11), Z20, Z15
-	VPMULTISHIFTQB  Z19, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   144(R10), Z19, Z11
-	VPDPBUSD.BCST   144(R11), Z19, Z15
-	VPMULTISHIFTQB  Z26, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   148(R10), Z19, Z12
-	VPDPBUSD.BCST   148(R11), Z19, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   152(R10), Z19, Z12
-	VPDPBUSD.BCST   152(R11), Z19, Z16
-	VPMULTISHIFTQB  Z27, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   156(R10), Z19, Z12
-	VPDPBUSD.BCST   156(R11), Z19, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   160(R10), Z19, Z12
-	VPDPBUSD.BCST   160(R11), Z19, Z16
-	VPSRLD          $0x04, Z26, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VPSRLD          $0x04, Z24, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPADDD.BCST     124(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    120(R10), Z21
-	VMULPS          Z17, Z21, Z21
-	VFMADD231PS     Z21, Z9, Z1
-	VPADDD.BCST     124(R11), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    120(R11), Z9
-	VMULPS          Z17, Z9, Z9
-	VFMADD231PS     Z9, Z13, Z2
-	VPADDD.BCST     128(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    120(R10), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z10, Z1
-	VPADDD.BCST     128(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    120(R11), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z14, Z2
-	VPADDD.BCST     168(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    164(R10), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     168(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    164(R11), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z2
-	VPADDD.BCST     172(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    164(R10), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VPADDD.BCST     172(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    164(R11), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z16, Z2
-	VMOVDQA32       Z0, Z9
-	VMOVDQA32       Z0, Z10
-	VMOVDQA32       Z0, Z11
-	VMOVDQA32       Z0, Z12
-	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
+	VPUNPCKLDQ      Z22, Z19, Z26
+	VPUNPCKHDQ      Z22, Z19, Z19
+	VPUNPCKLDQ      Z25, Z23, Z22
+	VPUNPCKHDQ      Z25, Z23, Z23
+	VPUNPCKLQDQ     Z22, Z26, Z25
+	VPUNPCKHQDQ     Z22, Z26, Z22
+	VPUNPCKLQDQ     Z23, Z19, Z26
+	VPUNPCKHQDQ     Z23, Z19, Z19
+	VMOVDQA32       Z0, Z23
+	VMOVDQA32       Z0, Z27
+	VMOVDQA32       Z0, Z28
+	VMOVDQA32       Z0, Z29
+	VPMULTISHIFTQB  Z13, Z9, Z13
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   88(R10), Z13, Z23
+	VPDPBUSD.BCST   88(R11), Z13, Z28
+	VPMULTISHIFTQB  Z11, Z9, Z11
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   92(R10), Z11, Z23
+	VPDPBUSD.BCST   92(R11), Z11, Z28
+	VPMULTISHIFTQB  Z14, Z9, Z11
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   96(R10), Z11, Z23
+	VPDPBUSD.BCST   96(R11), Z11, Z28
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   100(R10), Z10, Z23
+	VPDPBUSD.BCST   100(R11), Z10, Z28
+	VPMULTISHIFTQB  Z18, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   104(R10), Z10, Z27
+	VPDPBUSD.BCST   104(R11), Z10, Z29
+	VPMULTISHIFTQB  Z15, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   108(R10), Z10, Z27
+	VPDPBUSD.BCST   108(R11), Z10, Z29
+	VPMULTISHIFTQB  Z24, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   112(R10), Z10, Z27
+	VPDPBUSD.BCST   112(R11), Z10, Z29
+	VPMULTISHIFTQB  Z12, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   116(R10), Z10, Z27
+	VPDPBUSD.BCST   116(R11), Z10, Z29
+	VPCMPUB         $0x02, Z4, Z18, K1
+	VMOVDQU8.Z      Z18, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     124(R10), Z23, Z23
+	VCVTDQ2PS       Z23, Z23
+	VBROADCASTSS    120(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z23, Z1
+	VPADDD.BCST     124(R11), Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VBROADCASTSS    120(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z28, Z2
+	VPCMPUB         $0x02, Z4, Z15, K1
+	VMOVDQU8.Z      Z15, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     128(R10), Z27, Z27
+	VCVTDQ2PS       Z27, Z27
+	VBROADCASTSS    120(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z27, Z1
+	VPADDD.BCST     128(R11), Z29, Z29
+	VCVTDQ2PS       Z29, Z29
+	VBROADCASTSS    120(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z29, Z2
 	PREFETCHT0      1664(R9)
-	VBROADCASTI32X4 104(BX), Z17
-	VINSERTI32X4    $0x01, 104(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 104(DI), Z17, Z17
-	VINSERTI32X4    $0x03, 104(R8), Z17, Z17
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 104(BX), Z10
+	VINSERTI32X4    $0x01, 104(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 104(DI), Z10, Z10
+	VINSERTI32X4    $0x03, 104(R8), Z10, Z10
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
 	PREFETCHT0      1728(R9)
-	VBROADCASTI32X4 104(BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, 104(SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 104(DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 104(R8)(AX*1), Z18, Z18
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 104(BX)(AX*2), Z19
+	VBROADCASTI32X4 104(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 104(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 104(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 104(R8)(AX*1), Z11, Z11
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 104(BX)(AX*2), Z12
 	PREFETCHT0      1792(R9)
-	VINSERTI32X4    $0x01, 104(SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, 104(DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, 104(R8)(AX*2), Z19, Z19
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 104(BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, 104(SI)(CX*1), Z20, Z20
+	VINSERTI32X4    $0x01, 104(SI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 104(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 104(R8)(AX*2), Z12, Z12
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 104(BX)(CX*1), Z13
+	VINSERTI32X4    $0x01, 104(SI)(CX*1), Z13, Z13
 	PREFETCHT0      1856(R9)
-	VINSERTI32X4    $0x02, 104(DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 104(R8)(CX*1), Z20, Z20
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLDQ      Z20, Z19, Z18
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLQDQ     Z18, Z21, Z20
-	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VBROADCASTI32X4 114(BX), Z19
-	VINSERTI32X4    $0x01, 114(SI), Z19, Z19
-	VINSERTI32X4    $0x02, 114(DI), Z19, Z19
+	VINSERTI32X4    $0x02, 104(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 104(R8)(CX*1), Z13, Z13
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z14, Z13
+	VPUNPCKHQDQ     Z11, Z14, Z11
+	VPUNPCKLQDQ     Z12, Z10, Z14
+	VPUNPCKHQDQ     Z12, Z10, Z10
+	VBROADCASTI32X4 114(BX), Z12
+	VINSERTI32X4    $0x01, 114(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 114(DI), Z12, Z12
 	PREFETCHT0      1920(R9)
-	VINSERTI32X4    $0x03, 114(R8), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 114(BX)(AX*1), Z22
-	VINSERTI32X4    $0x01, 114(SI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 114(DI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 114(R8)(AX*1), Z22, Z22
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VINSERTI32X4    $0x03, 114(R8), Z12, Z12
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 114(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 114(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 114(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 114(R8)(AX*1), Z15, Z15
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z15, Z15
 	PREFETCHT0      1984(R9)
-	VBROADCASTI32X4 114(BX)(AX*2), Z23
-	VINSERTI32X4    $0x01, 114(SI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x02, 114(DI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x03, 114(R8)(AX*2), Z23, Z23
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
-	VBROADCASTI32X4 114(BX)(CX*1), Z24
+	VBROADCASTI32X4 114(BX)(AX*2), Z18
+	VINSERTI32X4    $0x01, 114(SI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 114(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 114(R8)(AX*2), Z18, Z18
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
+	VBROADCASTI32X4 114(BX)(CX*1), Z23
 	PREFETCHT0      2048(R9)
-	VINSERTI32X4    $0x01, 114(SI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x02, 114(DI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 114(R8)(CX*1), Z24, Z24
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
-	VPUNPCKLDQ      Z22, Z19, Z25
-	VPUNPCKHDQ      Z22, Z19, Z19
-	VPUNPCKLDQ      Z24, Z23, Z22
-	VPUNPCKHDQ      Z24, Z23, Z23
-	VPUNPCKLQDQ     Z22, Z25, Z24
-	VPUNPCKHQDQ     Z22, Z25, Z22
-	VPUNPCKLQDQ     Z23, Z19, Z25
-	VPUNPCKHQDQ     Z23, Z19, Z19
-	VPMULTISHIFTQB  Z20, Z8, Z20
+	VINSERTI32X4    $0x01, 114(SI)(CX*1), Z23, Z23
+	VINSERTI32X4    $0x02, 114(DI)(CX*1), Z23, Z23
+	VINSERTI32X4    $0x03, 114(R8)(CX*1), Z23, Z23
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
+	VPUNPCKLDQ      Z15, Z12, Z24
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z23, Z18, Z15
+	VPUNPCKHDQ      Z23, Z18, Z18
+	VPUNPCKLQDQ     Z15, Z24, Z23
+	VPUNPCKHQDQ     Z15, Z24, Z15
+	VPUNPCKLQDQ     Z18, Z12, Z24
+	VPUNPCKHQDQ     Z18, Z12, Z12
+	VMOVDQA32       Z0, Z18
+	VMOVDQA32       Z0, Z27
+	VMOVDQA32       Z0, Z28
+	VMOVDQA32       Z0, Z29
+	VPMULTISHIFTQB  Z20, Z9, Z20
 	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   176(R10), Z20, Z9
-	VPDPBUSD.BCST   176(R11), Z20, Z13
-	VPMULTISHIFTQB  Z18, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   180(R10), Z18, Z9
-	VPDPBUSD.BCST   180(R11), Z18, Z13
-	VPMULTISHIFTQB  Z21, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   184(R10), Z18, Z9
-	VPDPBUSD.BCST   184(R11), Z18, Z13
-	VPMULTISHIFTQB  Z17, Z8, Z17
+	VPDPBUSD.BCST   132(R10), Z20, Z18
+	VPDPBUSD.BCST   132(R11), Z20, Z28
+	VPMULTISHIFTQB  Z17, Z9, Z17
 	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   188(R10), Z17, Z9
-	VPDPBUSD.BCST   188(R11), Z17, Z13
-	VPMULTISHIFTQB  Z24, Z8, Z17
+	VPDPBUSD.BCST   136(R10), Z17, Z18
+	VPDPBUSD.BCST   136(R11), Z17, Z28
+	VPMULTISHIFTQB  Z21, Z9, Z17
 	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   192(R10), Z17, Z10
-	VPDPBUSD.BCST   192(R11), Z17, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   196(R10), Z17, Z10
-	VPDPBUSD.BCST   196(R11), Z17, Z14
-	VPMULTISHIFTQB  Z25, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   200(R10), Z17, Z10
-	VPDPBUSD.BCST   200(R11), Z17, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   204(R10), Z17, Z10
-	VPDPBUSD.BCST   204(R11), Z17, Z14
-	VPSRLD          $0x04, Z24, Z17
-	VPANDD          Z4, Z17, Z17
-	VPSUBD          Z17, Z5, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z6, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z7, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSRLD          $0x04, Z22, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z7, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VBROADCASTI32X4 130(BX), Z19
-	VINSERTI32X4    $0x01, 130(SI), Z19, Z19
+	VPDPBUSD.BCST   140(R10), Z17, Z18
+	VPDPBUSD.BCST   140(R11), Z17, Z28
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   144(R10), Z16, Z18
+	VPDPBUSD.BCST   144(R11), Z16, Z28
+	VPMULTISHIFTQB  Z25, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   148(R10), Z16, Z27
+	VPDPBUSD.BCST   148(R11), Z16, Z29
+	VPMULTISHIFTQB  Z22, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   152(R10), Z16, Z27
+	VPDPBUSD.BCST   152(R11), Z16, Z29
+	VPMULTISHIFTQB  Z26, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   156(R10), Z16, Z27
+	VPDPBUSD.BCST   156(R11), Z16, Z29
+	VPMULTISHIFTQB  Z19, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   160(R10), Z16, Z27
+	VPDPBUSD.BCST   160(R11), Z16, Z29
+	VPCMPUB         $0x02, Z4, Z25, K1
+	VMOVDQU8.Z      Z25, K1, Z16
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z5, Z16, Z16
+	VPADDD          Z6, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z8, Z7, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     168(R10), Z18, Z18
+	VCVTDQ2PS       Z18, Z18
+	VBROADCASTSS    164(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z18, Z1
+	VPADDD.BCST     168(R11), Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VBROADCASTSS    164(R11), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z28, Z2
+	VPCMPUB         $0x02, Z4, Z22, K1
+	VMOVDQU8.Z      Z22, K1, Z16
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z5, Z16, Z16
+	VPADDD          Z6, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z8, Z7, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     172(R10), Z27, Z27
+	VCVTDQ2PS       Z27, Z27
+	VBROADCASTSS    164(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z27, Z1
+	VPADDD.BCST     172(R11), Z29, Z29
+	VCVTDQ2PS       Z29, Z29
+	VBROADCASTSS    164(R11), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z29, Z2
+	VBROADCASTI32X4 130(BX), Z16
+	VINSERTI32X4    $0x01, 130(SI), Z16, Z16
 	PREFETCHT0      2112(R9)
-	VINSERTI32X4    $0x02, 130(DI), Z19, Z19
-	VINSERTI32X4    $0x03, 130(R8), Z19, Z19
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 130(BX)(AX*1), Z20
-	VINSERTI32X4    $0x01, 130(SI)(AX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 130(DI)(AX*1), Z20, Z20
+	VINSERTI32X4    $0x02, 130(DI), Z16, Z16
+	VINSERTI32X4    $0x03, 130(R8), Z16, Z16
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 130(BX)(AX*1), Z17
+	VINSERTI32X4    $0x01, 130(SI)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 130(DI)(AX*1), Z17, Z17
 	PREFETCHT0      2176(R9)
-	VINSERTI32X4    $0x03, 130(R8)(AX*1), Z20, Z20
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 130(BX)(AX*2), Z21
-	VINSERTI32X4    $0x01, 130(SI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x02, 130(DI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x03, 130(R8)(AX*2), Z21, Z21
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
+	VINSERTI32X4    $0x03, 130(R8)(AX*1), Z17, Z17
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 130(BX)(AX*2), Z18
+	VINSERTI32X4    $0x01, 130(SI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 130(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 130(R8)(AX*2), Z18, Z18
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
 	PREFETCHT0      2240(R9)
-	VBROADCASTI32X4 130(BX)(CX*1), Z22
-	VINSERTI32X4    $0x01, 130(SI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 130(DI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 130(R8)(CX*1), Z22, Z22
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z22, Z22
-	VPUNPCKLDQ      Z20, Z19, Z23
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLDQ      Z22, Z21, Z20
-	VPUNPCKHDQ      Z22, Z21, Z21
-	VPUNPCKLQDQ     Z20, Z23, Z22
-	VPUNPCKHQDQ     Z20, Z23, Z20
-	VPUNPCKLQDQ     Z21, Z19, Z23
-	VPUNPCKHQDQ     Z21, Z19, Z19
-	VBROADCASTI32X4 140(BX), Z21
+	VBROADCASTI32X4 130(BX)(CX*1), Z19
+	VINSERTI32X4    $0x01, 130(SI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 130(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 130(R8)(CX*1), Z19, Z19
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
+	VPUNPCKLDQ      Z17, Z16, Z20
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLDQ      Z19, Z18, Z17
+	VPUNPCKHDQ      Z19, Z18, Z18
+	VPUNPCKLQDQ     Z17, Z20, Z19
+	VPUNPCKHQDQ     Z17, Z20, Z17
+	VPUNPCKLQDQ     Z18, Z16, Z20
+	VPUNPCKHQDQ     Z18, Z16, Z16
+	VBROADCASTI32X4 140(BX), Z18
 	PREFETCHT0      2304(R9)
-	VINSERTI32X4    $0x01, 140(SI), Z21, Z21
-	VINSERTI32X4    $0x02, 140(DI), Z21, Z21
-	VINSERTI32X4    $0x03, 140(R8), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VBROADCASTI32X4 140(BX)(AX*1), Z24
-	VINSERTI32X4    $0x01, 140(SI)(AX*1), Z24, Z24
+	VINSERTI32X4    $0x01, 140(SI), Z18, Z18
+	VINSERTI32X4    $0x02, 140(DI), Z18, Z18
+	VINSERTI32X4    $0x03, 140(R8), Z18, Z18
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
+	VBROADCASTI32X4 140(BX)(AX*1), Z21
+	VINSERTI32X4    $0x01, 140(SI)(AX*1), Z21, Z21
 	PREFETCHT0      2368(R9)
-	VINSERTI32X4    $0x02, 140(DI)(AX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 140(R8)(AX*1), Z24, Z24
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
-	VBROADCASTI32X4 140(BX)(AX*2), Z25
-	VINSERTI32X4    $0x01, 140(SI)(AX*2), Z25, Z25
-	VINSERTI32X4    $0x02, 140(DI)(AX*2), Z25, Z25
+	VINSERTI32X4    $0x02, 140(DI)(AX*1), Z21, Z21
+	VINSERTI32X4    $0x03, 140(R8)(AX*1), Z21, Z21
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
+	VBROADCASTI32X4 140(BX)(AX*2), Z22
+	VINSERTI32X4    $0x01, 140(SI)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, 140(DI)(AX*2), Z22, Z22
 	PREFETCHT0      2432(R9)
-	VINSERTI32X4    $0x03, 140(R8)(AX*2), Z25, Z25
+	VINSERTI32X4    $0x03, 140(R8)(AX*2), Z22, Z22
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VBROADCASTI32X4 140(BX)(CX*1), Z25
+	VINSERTI32X4    $0x01, 140(SI)(CX*1), Z25, Z25
+	VINSERTI32X4    $0x02, 140(DI)(CX*1), Z25, Z25
+	VINSERTI32X4    $0x03, 140(R8)(CX*1), Z25, Z25
 	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z25, Z25
-	VBROADCASTI32X4 140(BX)(CX*1), Z26
-	VINSERTI32X4    $0x01, 140(SI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x02, 140(DI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x03, 140(R8)(CX*1), Z26, Z26
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z26, Z26
-	VPUNPCKLDQ      Z24, Z21, Z27
-	VPUNPCKHDQ      Z24, Z21, Z21
-	VPUNPCKLDQ      Z26, Z25, Z24
-	VPUNPCKHDQ      Z26, Z25, Z25
-	VPUNPCKLQDQ     Z24, Z27, Z26
-	VPUNPCKHQDQ     Z24, Z27, Z24
-	VPUNPCKLQDQ     Z25, Z21, Z27
-	VPUNPCKHQDQ     Z25, Z21, Z21
-	VPMULTISHIFTQB  Z22, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   220(R10), Z22, Z11
-	VPDPBUSD.BCST   220(R11), Z22, Z15
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   224(R10), Z20, Z11
-	VPDPBUSD.BCST   224(R11), Z20, Z15
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   228(R10), Z20, Z11
-	VPDPBUSD.BCST   228(R11), Z20, Z15
-	VPMULTISHIFTQB  Z19, Z8, Z19
+	VPUNPCKLDQ      Z21, Z18, Z26
+	VPUNPCKHDQ      Z21, Z18, Z18
+	VPUNPCKLDQ      Z25, Z22, Z21
+	VPUNPCKHDQ      Z25, Z22, Z22
+	VPUNPCKLQDQ     Z21, Z26, Z25
+	VPUNPCKHQDQ     Z21, Z26, Z21
+	VPUNPCKLQDQ     Z22, Z18, Z26
+	VPUNPCKHQDQ     Z22, Z18, Z18
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z27
+	VMOVDQA32       Z0, Z28
+	VMOVDQA32       Z0, Z29
+	VPMULTISHIFTQB  Z13, Z9, Z13
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   176(R10), Z13, Z22
+	VPDPBUSD.BCST   176(R11), Z13, Z28
+	VPMULTISHIFTQB  Z11, Z9, Z11
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   180(R10), Z11, Z22
+	VPDPBUSD.BCST   180(R11), Z11, Z28
+	VPMULTISHIFTQB  Z14, Z9, Z11
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   184(R10), Z11, Z22
+	VPDPBUSD.BCST   184(R11), Z11, Z28
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   188(R10), Z10, Z22
+	VPDPBUSD.BCST   188(R11), Z10, Z28
+	VPMULTISHIFTQB  Z23, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   192(R10), Z10, Z27
+	VPDPBUSD.BCST   192(R11), Z10, Z29
+	VPMULTISHIFTQB  Z15, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   196(R10), Z10, Z27
+	VPDPBUSD.BCST   196(R11), Z10, Z29
+	VPMULTISHIFTQB  Z24, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   200(R10), Z10, Z27
+	VPDPBUSD.BCST   200(R11), Z10, Z29
+	VPMULTISHIFTQB  Z12, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   204(R10), Z10, Z27
+	VPDPBUSD.BCST   204(R11), Z10, Z29
+	VPCMPUB         $0x02, Z4, Z23, K1
+	VMOVDQU8.Z      Z23, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     212(R10), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    208(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z22, Z1
+	VPADDD.BCST     212(R11), Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VBROADCASTSS    208(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z28, Z2
+	VPCMPUB         $0x02, Z4, Z15, K1
+	VMOVDQU8.Z      Z15, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     216(R10), Z27, Z27
+	VCVTDQ2PS       Z27, Z27
+	VBROADCASTSS    208(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z27, Z1
+	VPADDD.BCST     216(R11), Z29, Z29
+	VCVTDQ2PS       Z29, Z29
+	VBROADCASTSS    208(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z29, Z2
+	PREFETCHT0      2496(R9)
+	VBROADCASTI32X4 156(BX), Z10
+	VINSERTI32X4    $0x01, 156(SI), Z10, Z10
+	VINSERTI32X4    $0x02, 156(DI), Z10, Z10
+	VINSERTI32X4    $0x03, 156(R8), Z10, Z10
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z10, Z10
+	PREFETCHT0      2560(R9)
+	VBROADCASTI32X4 156(BX)(AX*1), Z11
+	VINSERTI32X4    $0x01, 156(SI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x02, 156(DI)(AX*1), Z11, Z11
+	VINSERTI32X4    $0x03, 156(R8)(AX*1), Z11, Z11
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z11, Z11
+	VBROADCASTI32X4 156(BX)(AX*2), Z12
+	PREFETCHT0      2624(R9)
+	VINSERTI32X4    $0x01, 156(SI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x02, 156(DI)(AX*2), Z12, Z12
+	VINSERTI32X4    $0x03, 156(R8)(AX*2), Z12, Z12
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 156(BX)(CX*1), Z13
+	VINSERTI32X4    $0x01, 156(SI)(CX*1), Z13, Z13
+	PREFETCHT0      2688(R9)
+	VINSERTI32X4    $0x02, 156(DI)(CX*1), Z13, Z13
+	VINSERTI32X4    $0x03, 156(R8)(CX*1), Z13, Z13
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z13, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPUNPCKLDQ      Z13, Z12, Z11
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPUNPCKLQDQ     Z11, Z14, Z13
+	VPUNPCKHQDQ     Z11, Z14, Z11
+	VPUNPCKLQDQ     Z12, Z10, Z14
+	VPUNPCKHQDQ     Z12, Z10, Z10
+	VBROADCASTI32X4 166(BX), Z12
+	VINSERTI32X4    $0x01, 166(SI), Z12, Z12
+	VINSERTI32X4    $0x02, 166(DI), Z12, Z12
+	PREFETCHT0      2752(R9)
+	VINSERTI32X4    $0x03, 166(R8), Z12, Z12
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z12, Z12
+	VBROADCASTI32X4 166(BX)(AX*1), Z15
+	VINSERTI32X4    $0x01, 166(SI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x02, 166(DI)(AX*1), Z15, Z15
+	VINSERTI32X4    $0x03, 166(R8)(AX*1), Z15, Z15
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z15, Z15
+	PREFETCHT0      2816(R9)
+	VBROADCASTI32X4 166(BX)(AX*2), Z22
+	VINSERTI32X4    $0x01, 166(SI)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, 166(DI)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x03, 166(R8)(AX*2), Z22, Z22
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VBROADCASTI32X4 166(BX)(CX*1), Z23
+	PREFETCHT0      2880(R9)
+	VINSERTI32X4    $0x01, 166(SI)(CX*1), Z23, Z23
+	VINSERTI32X4    $0x02, 166(DI)(CX*1), Z23, Z23
+	VINSERTI32X4    $0x03, 166(R8)(CX*1), Z23, Z23
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
+	VPUNPCKLDQ      Z15, Z12, Z24
+	VPUNPCKHDQ      Z15, Z12, Z12
+	VPUNPCKLDQ      Z23, Z22, Z15
+	VPUNPCKHDQ      Z23, Z22, Z22
+	VPUNPCKLQDQ     Z15, Z24, Z23
+	VPUNPCKHQDQ     Z15, Z24, Z15
+	VPUNPCKLQDQ     Z22, Z12, Z24
+	VPUNPCKHQDQ     Z22, Z12, Z12
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z27
+	VMOVDQA32       Z0, Z28
+	VMOVDQA32       Z0, Z29
+	VPMULTISHIFTQB  Z19, Z9, Z19
 	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   232(R10), Z19, Z11
-	VPDPBUSD.BCST   232(R11), Z19, Z15
-	VPMULTISHIFTQB  Z26, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   236(R10), Z19, Z12
-	VPDPBUSD.BCST   236(R11), Z19, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   240(R10), Z19, Z12
-	VPDPBUSD.BCST   240(R11), Z19, Z16
-	VPMULTISHIFTQB  Z27, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   244(R10), Z19, Z12
-	VPDPBUSD.BCST   244(R11), Z19, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   248(R10), Z19, Z12
-	VPDPBUSD.BCST   248(R11), Z19, Z16
-	VPSRLD          $0x04, Z26, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VPSRLD          $0x04, Z24, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPADDD.BCST     212(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    208(R10), Z21
-	VMULPS          Z17, Z21, Z21
-	VFMADD231PS     Z21, Z9, Z1
-	VPADDD.BCST     212(R11), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    208(R11), Z9
-	VMULPS          Z17, Z9, Z9
-	VFMADD231PS     Z9, Z13, Z2
-	VPADDD.BCST     216(R10), Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    208(R10), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z10, Z1
-	VPADDD.BCST     216(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    208(R11), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z14, Z2
-	VPADDD.BCST     256(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    252(R10), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     256(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    252(R11), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z2
-	VPADDD.BCST     260(R10), Z12, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    252(R10), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VPADDD.BCST     260(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    252(R11), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z16, Z2
-	VMOVDQA32       Z0, Z9
+	VPDPBUSD.BCST   220(R10), Z19, Z22
+	VPDPBUSD.BCST   220(R11), Z19, Z28
+	VPMULTISHIFTQB  Z17, Z9, Z17
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   224(R10), Z17, Z22
+	VPDPBUSD.BCST   224(R11), Z17, Z28
+	VPMULTISHIFTQB  Z20, Z9, Z17
+	VPERMB          Z3, Z17, Z17
+	VPDPBUSD.BCST   228(R10), Z17, Z22
+	VPDPBUSD.BCST   228(R11), Z17, Z28
+	VPMULTISHIFTQB  Z16, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   232(R10), Z16, Z22
+	VPDPBUSD.BCST   232(R11), Z16, Z28
+	VPMULTISHIFTQB  Z25, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   236(R10), Z16, Z27
+	VPDPBUSD.BCST   236(R11), Z16, Z29
+	VPMULTISHIFTQB  Z21, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   240(R10), Z16, Z27
+	VPDPBUSD.BCST   240(R11), Z16, Z29
+	VPMULTISHIFTQB  Z26, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   244(R10), Z16, Z27
+	VPDPBUSD.BCST   244(R11), Z16, Z29
+	VPMULTISHIFTQB  Z18, Z9, Z16
+	VPERMB          Z3, Z16, Z16
+	VPDPBUSD.BCST   248(R10), Z16, Z27
+	VPDPBUSD.BCST   248(R11), Z16, Z29
+	VPCMPUB         $0x02, Z4, Z25, K1
+	VMOVDQU8.Z      Z25, K1, Z16
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z5, Z16, Z16
+	VPADDD          Z6, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z8, Z7, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     256(R10), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    252(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z22, Z1
+	VPADDD.BCST     256(R11), Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VBROADCASTSS    252(R11), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z28, Z2
+	VPCMPUB         $0x02, Z4, Z21, K1
+	VMOVDQU8.Z      Z21, K1, Z16
+	VPSRLD          $0x04, Z16, Z16
+	VPANDD          Z5, Z16, Z16
+	VPADDD          Z6, Z16, Z16
+	VMOVAPS         Z16, Z17
+	VFMADD213PS     Z8, Z7, Z17
+	VMINPS          Z17, Z16, Z16
+	VPADDD.BCST     260(R10), Z27, Z27
+	VCVTDQ2PS       Z27, Z27
+	VBROADCASTSS    252(R10), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z27, Z1
+	VPADDD.BCST     260(R11), Z29, Z29
+	VCVTDQ2PS       Z29, Z29
+	VBROADCASTSS    252(R11), Z17
+	VMULPS          Z16, Z17, Z17
+	VFMADD231PS     Z17, Z29, Z2
+	VBROADCASTI32X4 182(BX), Z16
+	VINSERTI32X4    $0x01, 182(SI), Z16, Z16
+	PREFETCHT0      2944(R9)
+	VINSERTI32X4    $0x02, 182(DI), Z16, Z16
+	VINSERTI32X4    $0x03, 182(R8), Z16, Z16
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z16, Z16
+	VBROADCASTI32X4 182(BX)(AX*1), Z17
+	VINSERTI32X4    $0x01, 182(SI)(AX*1), Z17, Z17
+	VINSERTI32X4    $0x02, 182(DI)(AX*1), Z17, Z17
+	PREFETCHT0      3008(R9)
+	VINSERTI32X4    $0x03, 182(R8)(AX*1), Z17, Z17
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
+	VBROADCASTI32X4 182(BX)(AX*2), Z18
+	VINSERTI32X4    $0x01, 182(SI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x02, 182(DI)(AX*2), Z18, Z18
+	VINSERTI32X4    $0x03, 182(R8)(AX*2), Z18, Z18
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
+	PREFETCHT0      3072(R9)
+	VBROADCASTI32X4 182(BX)(CX*1), Z19
+	VINSERTI32X4    $0x01, 182(SI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x02, 182(DI)(CX*1), Z19, Z19
+	VINSERTI32X4    $0x03, 182(R8)(CX*1), Z19, Z19
+	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
+	VPUNPCKLDQ      Z17, Z16, Z20
+	VPUNPCKHDQ      Z17, Z16, Z16
+	VPUNPCKLDQ      Z19, Z18, Z17
+	VPUNPCKHDQ      Z19, Z18, Z18
+	VPUNPCKLQDQ     Z17, Z20, Z19
+	VPUNPCKHQDQ     Z17, Z20, Z17
+	VPUNPCKLQDQ     Z18, Z16, Z20
+	VPUNPCKHQDQ     Z18, Z16, Z16
+	VBROADCASTI32X4 192(BX), Z18
+	PREFETCHT0      3136(R9)
+	VINSERTI32X4    $0x01, 192(SI), Z18, Z18
+	VINSERTI32X4    $0x02, 192(DI), Z18, Z18
+	VINSERTI32X4    $0x03, 192(R8), Z18, Z18
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z18, Z18
+	VBROADCASTI32X4 192(BX)(AX*1), Z21
+	VINSERTI32X4    $0x01, 192(SI)(AX*1), Z21, Z21
+	PREFETCHT0      3200(R9)
+	VINSERTI32X4    $0x02, 192(DI)(AX*1), Z21, Z21
+	VINSERTI32X4    $0x03, 192(R8)(AX*1), Z21, Z21
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
+	VBROADCASTI32X4 192(BX)(AX*2), Z22
+	VINSERTI32X4    $0x01, 192(SI)(AX*2), Z22, Z22
+	VINSERTI32X4    $0x02, 192(DI)(AX*2), Z22, Z22
+	PREFETCHT0      3264(R9)
+	VINSERTI32X4    $0x03, 192(R8)(AX*2), Z22, Z22
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
+	VBROADCASTI32X4 192(BX)(CX*1), Z25
+	VINSERTI32X4    $0x01, 192(SI)(CX*1), Z25, Z25
+	VINSERTI32X4    $0x02, 192(DI)(CX*1), Z25, Z25
+	VINSERTI32X4    $0x03, 192(R8)(CX*1), Z25, Z25
+	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z25, Z25
+	VPUNPCKLDQ      Z21, Z18, Z26
+	VPUNPCKHDQ      Z21, Z18, Z18
+	VPUNPCKLDQ      Z25, Z22, Z21
+	VPUNPCKHDQ      Z25, Z22, Z22
+	VPUNPCKLQDQ     Z21, Z26, Z25
+	VPUNPCKHQDQ     Z21, Z26, Z21
+	VPUNPCKLQDQ     Z22, Z18, Z26
+	VPUNPCKHQDQ     Z22, Z18, Z18
+	VMOVDQA32       Z0, Z22
+	VMOVDQA32       Z0, Z27
+	VMOVDQA32       Z0, Z28
+	VMOVDQA32       Z0, Z29
+	VPMULTISHIFTQB  Z13, Z9, Z13
+	VPERMB          Z3, Z13, Z13
+	VPDPBUSD.BCST   264(R10), Z13, Z22
+	VPDPBUSD.BCST   264(R11), Z13, Z28
+	VPMULTISHIFTQB  Z11, Z9, Z11
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   268(R10), Z11, Z22
+	VPDPBUSD.BCST   268(R11), Z11, Z28
+	VPMULTISHIFTQB  Z14, Z9, Z11
+	VPERMB          Z3, Z11, Z11
+	VPDPBUSD.BCST   272(R10), Z11, Z22
+	VPDPBUSD.BCST   272(R11), Z11, Z28
+	VPMULTISHIFTQB  Z10, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   276(R10), Z10, Z22
+	VPDPBUSD.BCST   276(R11), Z10, Z28
+	VPMULTISHIFTQB  Z23, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   280(R10), Z10, Z27
+	VPDPBUSD.BCST   280(R11), Z10, Z29
+	VPMULTISHIFTQB  Z15, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   284(R10), Z10, Z27
+	VPDPBUSD.BCST   284(R11), Z10, Z29
+	VPMULTISHIFTQB  Z24, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   288(R10), Z10, Z27
+	VPDPBUSD.BCST   288(R11), Z10, Z29
+	VPMULTISHIFTQB  Z12, Z9, Z10
+	VPERMB          Z3, Z10, Z10
+	VPDPBUSD.BCST   292(R10), Z10, Z27
+	VPDPBUSD.BCST   292(R11), Z10, Z29
+	VPCMPUB         $0x02, Z4, Z23, K1
+	VMOVDQU8.Z      Z23, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     300(R10), Z22, Z22
+	VCVTDQ2PS       Z22, Z22
+	VBROADCASTSS    296(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z22, Z1
+	VPADDD.BCST     300(R11), Z28, Z28
+	VCVTDQ2PS       Z28, Z28
+	VBROADCASTSS    296(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z28, Z2
+	VPCMPUB         $0x02, Z4, Z15, K1
+	VMOVDQU8.Z      Z15, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z11
+	VFMADD213PS     Z8, Z7, Z11
+	VMINPS          Z11, Z10, Z10
+	VPADDD.BCST     304(R10), Z27, Z27
+	VCVTDQ2PS       Z27, Z27
+	VBROADCASTSS    296(R10), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z27, Z1
+	VPADDD.BCST     304(R11), Z29, Z29
+	VCVTDQ2PS       Z29, Z29
+	VBROADCASTSS    296(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z29, Z2
 	VMOVDQA32       Z0, Z10
 	VMOVDQA32       Z0, Z11
 	VMOVDQA32       Z0, Z12
 	VMOVDQA32       Z0, Z13
-	VMOVDQA32       Z0, Z14
-	VMOVDQA32       Z0, Z15
-	VMOVDQA32       Z0, Z16
-	PREFETCHT0      2496(R9)
-	VBROADCASTI32X4 156(BX), Z17
-	VINSERTI32X4    $0x01, 156(SI), Z17, Z17
-	VINSERTI32X4    $0x02, 156(DI), Z17, Z17
-	VINSERTI32X4    $0x03, 156(R8), Z17, Z17
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z17, Z17
-	PREFETCHT0      2560(R9)
-	VBROADCASTI32X4 156(BX)(AX*1), Z18
-	VINSERTI32X4    $0x01, 156(SI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x02, 156(DI)(AX*1), Z18, Z18
-	VINSERTI32X4    $0x03, 156(R8)(AX*1), Z18, Z18
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z18, Z18
-	VBROADCASTI32X4 156(BX)(AX*2), Z19
-	PREFETCHT0      2624(R9)
-	VINSERTI32X4    $0x01, 156(SI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x02, 156(DI)(AX*2), Z19, Z19
-	VINSERTI32X4    $0x03, 156(R8)(AX*2), Z19, Z19
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 156(BX)(CX*1), Z20
-	VINSERTI32X4    $0x01, 156(SI)(CX*1), Z20, Z20
-	PREFETCHT0      2688(R9)
-	VINSERTI32X4    $0x02, 156(DI)(CX*1), Z20, Z20
-	VINSERTI32X4    $0x03, 156(R8)(CX*1), Z20, Z20
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VPUNPCKLDQ      Z18, Z17, Z21
-	VPUNPCKHDQ      Z18, Z17, Z17
-	VPUNPCKLDQ      Z20, Z19, Z18
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLQDQ     Z18, Z21, Z20
-	VPUNPCKHQDQ     Z18, Z21, Z18
-	VPUNPCKLQDQ     Z19, Z17, Z21
-	VPUNPCKHQDQ     Z19, Z17, Z17
-	VBROADCASTI32X4 166(BX), Z19
-	VINSERTI32X4    $0x01, 166(SI), Z19, Z19
-	VINSERTI32X4    $0x02, 166(DI), Z19, Z19
-	PREFETCHT0      2752(R9)
-	VINSERTI32X4    $0x03, 166(R8), Z19, Z19
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 166(BX)(AX*1), Z22
-	VINSERTI32X4    $0x01, 166(SI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 166(DI)(AX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 166(R8)(AX*1), Z22, Z22
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z22, Z22
-	PREFETCHT0      2816(R9)
-	VBROADCASTI32X4 166(BX)(AX*2), Z23
-	VINSERTI32X4    $0x01, 166(SI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x02, 166(DI)(AX*2), Z23, Z23
-	VINSERTI32X4    $0x03, 166(R8)(AX*2), Z23, Z23
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z23, Z23
-	VBROADCASTI32X4 166(BX)(CX*1), Z24
-	PREFETCHT0      2880(R9)
-	VINSERTI32X4    $0x01, 166(SI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x02, 166(DI)(CX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 166(R8)(CX*1), Z24, Z24
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
-	VPUNPCKLDQ      Z22, Z19, Z25
-	VPUNPCKHDQ      Z22, Z19, Z19
-	VPUNPCKLDQ      Z24, Z23, Z22
-	VPUNPCKHDQ      Z24, Z23, Z23
-	VPUNPCKLQDQ     Z22, Z25, Z24
-	VPUNPCKHQDQ     Z22, Z25, Z22
-	VPUNPCKLQDQ     Z23, Z19, Z25
-	VPUNPCKHQDQ     Z23, Z19, Z19
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   264(R10), Z20, Z9
-	VPDPBUSD.BCST   264(R11), Z20, Z13
-	VPMULTISHIFTQB  Z18, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   268(R10), Z18, Z9
-	VPDPBUSD.BCST   268(R11), Z18, Z13
-	VPMULTISHIFTQB  Z21, Z8, Z18
-	VPERMB          Z3, Z18, Z18
-	VPDPBUSD.BCST   272(R10), Z18, Z9
-	VPDPBUSD.BCST   272(R11), Z18, Z13
-	VPMULTISHIFTQB  Z17, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   276(R10), Z17, Z9
-	VPDPBUSD.BCST   276(R11), Z17, Z13
-	VPMULTISHIFTQB  Z24, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   280(R10), Z17, Z10
-	VPDPBUSD.BCST   280(R11), Z17, Z14
-	VPMULTISHIFTQB  Z22, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   284(R10), Z17, Z10
-	VPDPBUSD.BCST   284(R11), Z17, Z14
-	VPMULTISHIFTQB  Z25, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   288(R10), Z17, Z10
-	VPDPBUSD.BCST   288(R11), Z17, Z14
-	VPMULTISHIFTQB  Z19, Z8, Z17
-	VPERMB          Z3, Z17, Z17
-	VPDPBUSD.BCST   292(R10), Z17, Z10
-	VPDPBUSD.BCST   292(R11), Z17, Z14
-	VPSRLD          $0x04, Z24, Z17
-	VPANDD          Z4, Z17, Z17
-	VPSUBD          Z17, Z5, Z18
-	VPSRAD          $0x1f, Z18, Z18
-	VPANDND         Z17, Z18, Z17
-	VPADDD          Z6, Z17, Z17
-	VADDPS          Z17, Z17, Z18
-	VADDPS          Z7, Z18, Z18
-	VMINPS          Z18, Z17, Z17
-	VPSRLD          $0x04, Z22, Z18
-	VPANDD          Z4, Z18, Z18
-	VPSUBD          Z18, Z5, Z19
-	VPSRAD          $0x1f, Z19, Z19
-	VPANDND         Z18, Z19, Z18
-	VPADDD          Z6, Z18, Z18
-	VADDPS          Z18, Z18, Z19
-	VADDPS          Z7, Z19, Z19
-	VMINPS          Z19, Z18, Z18
-	VBROADCASTI32X4 182(BX), Z19
-	VINSERTI32X4    $0x01, 182(SI), Z19, Z19
-	PREFETCHT0      2944(R9)
-	VINSERTI32X4    $0x02, 182(DI), Z19, Z19
-	VINSERTI32X4    $0x03, 182(R8), Z19, Z19
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z19, Z19
-	VBROADCASTI32X4 182(BX)(AX*1), Z20
-	VINSERTI32X4    $0x01, 182(SI)(AX*1), Z20, Z20
-	VINSERTI32X4    $0x02, 182(DI)(AX*1), Z20, Z20
-	PREFETCHT0      3008(R9)
-	VINSERTI32X4    $0x03, 182(R8)(AX*1), Z20, Z20
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z20, Z20
-	VBROADCASTI32X4 182(BX)(AX*2), Z21
-	VINSERTI32X4    $0x01, 182(SI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x02, 182(DI)(AX*2), Z21, Z21
-	VINSERTI32X4    $0x03, 182(R8)(AX*2), Z21, Z21
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z21, Z21
-	PREFETCHT0      3072(R9)
-	VBROADCASTI32X4 182(BX)(CX*1), Z22
-	VINSERTI32X4    $0x01, 182(SI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x02, 182(DI)(CX*1), Z22, Z22
-	VINSERTI32X4    $0x03, 182(R8)(CX*1), Z22, Z22
-	VPSHUFB         order_0_1_2_128_3_4_5_128_6_7_8_128_9_10_11_128<>+0(SB), Z22, Z22
-	VPUNPCKLDQ      Z20, Z19, Z23
-	VPUNPCKHDQ      Z20, Z19, Z19
-	VPUNPCKLDQ      Z22, Z21, Z20
-	VPUNPCKHDQ      Z22, Z21, Z21
-	VPUNPCKLQDQ     Z20, Z23, Z22
-	VPUNPCKHQDQ     Z20, Z23, Z20
-	VPUNPCKLQDQ     Z21, Z19, Z23
-	VPUNPCKHQDQ     Z21, Z19, Z19
-	VBROADCASTI32X4 192(BX), Z21
-	PREFETCHT0      3136(R9)
-	VINSERTI32X4    $0x01, 192(SI), Z21, Z21
-	VINSERTI32X4    $0x02, 192(DI), Z21, Z21
-	VINSERTI32X4    $0x03, 192(R8), Z21, Z21
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z21, Z21
-	VBROADCASTI32X4 192(BX)(AX*1), Z24
-	VINSERTI32X4    $0x01, 192(SI)(AX*1), Z24, Z24
-	PREFETCHT0      3200(R9)
-	VINSERTI32X4    $0x02, 192(DI)(AX*1), Z24, Z24
-	VINSERTI32X4    $0x03, 192(R8)(AX*1), Z24, Z24
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z24, Z24
-	VBROADCASTI32X4 192(BX)(AX*2), Z25
-	VINSERTI32X4    $0x01, 192(SI)(AX*2), Z25, Z25
-	VINSERTI32X4    $0x02, 192(DI)(AX*2), Z25, Z25
-	PREFETCHT0      3264(R9)
-	VINSERTI32X4    $0x03, 192(R8)(AX*2), Z25, Z25
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z25, Z25
-	VBROADCASTI32X4 192(BX)(CX*1), Z26
-	VINSERTI32X4    $0x01, 192(SI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x02, 192(DI)(CX*1), Z26, Z26
-	VINSERTI32X4    $0x03, 192(R8)(CX*1), Z26, Z26
-	VPSHUFB         order_2_3_4_14_5_6_7_15_8_9_10_128_11_12_13_128<>+0(SB), Z26, Z26
-	VPUNPCKLDQ      Z24, Z21, Z27
-	VPUNPCKHDQ      Z24, Z21, Z21
-	VPUNPCKLDQ      Z26, Z25, Z24
-	VPUNPCKHDQ      Z26, Z25, Z25
-	VPUNPCKLQDQ     Z24, Z27, Z26
-	VPUNPCKHQDQ     Z24, Z27, Z24
-	VPUNPCKLQDQ     Z25, Z21, Z27
-	VPUNPCKHQDQ     Z25, Z21, Z21
-	VPMULTISHIFTQB  Z22, Z8, Z22
-	VPERMB          Z3, Z22, Z22
-	VPDPBUSD.BCST   308(R10), Z22, Z11
-	VPDPBUSD.BCST   308(R11), Z22, Z15
-	VPMULTISHIFTQB  Z20, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   312(R10), Z20, Z11
-	VPDPBUSD.BCST   312(R11), Z20, Z15
-	VPMULTISHIFTQB  Z23, Z8, Z20
-	VPERMB          Z3, Z20, Z20
-	VPDPBUSD.BCST   316(R10), Z20, Z11
-	VPDPBUSD.BCST   316(R11), Z20, Z15
-	VPMULTISHIFTQB  Z19, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   320(R10), Z19, Z11
-	VPDPBUSD.BCST   320(R11), Z19, Z15
-	VPMULTISHIFTQB  Z26, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   324(R10), Z19, Z12
-	VPDPBUSD.BCST   324(R11), Z19, Z16
-	VPMULTISHIFTQB  Z24, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   328(R10), Z19, Z12
-	VPDPBUSD.BCST   328(R11), Z19, Z16
-	VPMULTISHIFTQB  Z27, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   332(R10), Z19, Z12
-	VPDPBUSD.BCST   332(R11), Z19, Z16
-	VPMULTISHIFTQB  Z21, Z8, Z19
-	VPERMB          Z3, Z19, Z19
-	VPDPBUSD.BCST   336(R10), Z19, Z12
-	VPDPBUSD.BCST   336(R11), Z19, Z16
-	VPSRLD          $0x04, Z26, Z19
-	VPANDD          Z4, Z19, Z19
-	VPSUBD          Z19, Z5, Z20
-	VPSRAD          $0x1f, Z20, Z20
-	VPANDND         Z19, Z20, Z19
-	VPADDD          Z6, Z19, Z19
-	VADDPS          Z19, Z19, Z20
-	VADDPS          Z7, Z20, Z20
-	VMINPS          Z20, Z19, Z19
-	VPSRLD          $0x04, Z24, Z20
-	VPANDD          Z4, Z20, Z20
-	VPSUBD          Z20, Z5, Z21
-	VPSRAD          $0x1f, Z21, Z21
-	VPANDND         Z20, Z21, Z20
-	VPADDD          Z6, Z20, Z20
-	VADDPS          Z20, Z20, Z21
-	VADDPS          Z7, Z21, Z21
-	VMINPS          Z21, Z20, Z20
-	VPADDD.BCST     300(R10), Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTSS    296(R10), Z21
-	VMULPS          Z17, Z21, Z21
-	VFMADD231PS     Z21, Z9, Z1
-	VPADDD.BCST     300(R11), Z13, Z13
-	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    296(R11), Z9
-	VMULPS          Z17, Z9, Z9
-	VFMADD231PS     Z9, Z13, Z2
-	VPADDD.BCST     304(R10), Z10, Z10
+	VPMULTISHIFTQB  Z19, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   308(R10), Z14, Z10
+	VPDPBUSD.BCST   308(R11), Z14, Z12
+	VPMULTISHIFTQB  Z17, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   312(R10), Z14, Z10
+	VPDPBUSD.BCST   312(R11), Z14, Z12
+	VPMULTISHIFTQB  Z20, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   316(R10), Z14, Z10
+	VPDPBUSD.BCST   316(R11), Z14, Z12
+	VPMULTISHIFTQB  Z16, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   320(R10), Z14, Z10
+	VPDPBUSD.BCST   320(R11), Z14, Z12
+	VPMULTISHIFTQB  Z25, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   324(R10), Z14, Z11
+	VPDPBUSD.BCST   324(R11), Z14, Z13
+	VPMULTISHIFTQB  Z21, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   328(R10), Z14, Z11
+	VPDPBUSD.BCST   328(R11), Z14, Z13
+	VPMULTISHIFTQB  Z26, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   332(R10), Z14, Z11
+	VPDPBUSD.BCST   332(R11), Z14, Z13
+	VPMULTISHIFTQB  Z18, Z9, Z14
+	VPERMB          Z3, Z14, Z14
+	VPDPBUSD.BCST   336(R10), Z14, Z11
+	VPDPBUSD.BCST   336(R11), Z14, Z13
+	VPCMPUB         $0x02, Z4, Z25, K1
+	VMOVDQU8.Z      Z25, K1, Z14
+	VPSRLD          $0x04, Z14, Z14
+	VPANDD          Z5, Z14, Z14
+	VPADDD          Z6, Z14, Z14
+	VMOVAPS         Z14, Z15
+	VFMADD213PS     Z8, Z7, Z15
+	VMINPS          Z15, Z14, Z14
+	VPADDD.BCST     344(R10), Z10, Z10
 	VCVTDQ2PS       Z10, Z10
-	VBROADCASTSS    296(R10), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z10, Z1
-	VPADDD.BCST     304(R11), Z14, Z14
-	VCVTDQ2PS       Z14, Z14
-	VBROADCASTSS    296(R11), Z9
-	VMULPS          Z18, Z9, Z9
-	VFMADD231PS     Z9, Z14, Z2
-	VPADDD.BCST     344(R10), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    340(R10), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z11, Z1
-	VPADDD.BCST     344(R11), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    340(R11), Z9
-	VMULPS          Z19, Z9, Z9
-	VFMADD231PS     Z9, Z15, Z2
-	VPADDD.BCST     348(R10), Z12, Z12
+	VBROADCASTSS    340(R10), Z15
+	VMULPS          Z14, Z15, Z15
+	VFMADD231PS     Z15, Z10, Z1
+	VPADDD.BCST     344(R11), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    340(R10), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z12, Z1
-	VPADDD.BCST     348(R11), Z16, Z16
-	VCVTDQ2PS       Z16, Z16
-	VBROADCASTSS    340(R11), Z9
-	VMULPS          Z20, Z9, Z9
-	VFMADD231PS     Z9, Z16, Z2
+	VBROADCASTSS    340(R11), Z10
+	VMULPS          Z14, Z10, Z10
+	VFMADD231PS     Z10, Z12, Z2
+	VPCMPUB         $0x02, Z4, Z21, K1
+	VMOVDQU8.Z      Z21, K1, Z10
+	VPSRLD          $0x04, Z10, Z10
+	VPANDD          Z5, Z10, Z10
+	VPADDD          Z6, Z10, Z10
+	VMOVAPS         Z10, Z12
+	VFMADD213PS     Z8, Z7, Z12
+	VMINPS          Z12, Z10, Z10
+	VPADDD.BCST     348(R10), Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTSS    340(R10), Z12
+	VMULPS          Z10, Z12, Z12
+	VFMADD231PS     Z12, Z11, Z1
+	VPADDD.BCST     348(R11), Z13, Z13
+	VCVTDQ2PS       Z13, Z13
+	VBROADCASTSS    340(R11), Z11
+	VMULPS          Z10, Z11, Z11
+	VFMADD231PS     Z11, Z13, Z2
 	ADDQ            $0x00000160, R10
 	ADDQ            $0x00000160, R11
 	ADDQ            $0x00000d00, R9
@@ -61872,15 +61572,16 @@ TEXT ·avx512DotQuadsQ4_0_ROCMFP4_FASTx1(SB), NOSPLIT, $0-176
 	KMOVW           DX, K2
 	MOVL            $0x0000f000, DX
 	KMOVW           DX, K3
-	VPBROADCASTD    word0ff00000<>+0(SB), Z2
-	VPBROADCASTD    word07e00000<>+0(SB), Z3
+	VPBROADCASTD    word7e7e7e7e<>+0(SB), Z2
+	VPBROADCASTD    word07f00000<>+0(SB), Z3
 	VPBROADCASTD    word3b800000<>+0(SB), Z4
-	VPBROADCASTD    wordbc000000<>+0(SB), Z5
-	VBROADCASTI32X4 rocmFP4<>+0(SB), Z6
-	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z7
-	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z8
-	VMOVDQU32       codes17_0_0<>+0(SB), Z9
-	VMOVDQU32       halves17_15<>+0(SB), Z10
+	VPBROADCASTD    word40000000<>+0(SB), Z5
+	VPBROADCASTD    wordbc000000<>+0(SB), Z6
+	VBROADCASTI32X4 rocmFP4<>+0(SB), Z7
+	VPBROADCASTD    word0f0f0f0f<>+0(SB), Z8
+	VMOVDQU32       affine_040_051_062_073_140_151_162_173_240_251_262_273_340_351_362_373<>+0(SB), Z9
+	VMOVDQU32       codes17_0_0<>+0(SB), Z10
+	VMOVDQU32       halves17_15<>+0(SB), Z11
 
 tile:
 	VPXORD  Z1, Z1, Z1
@@ -61929,778 +61630,770 @@ block:
 	ADDQ   R14, R12
 
 within:
-	VBROADCASTI32X4 (R13), Z11
-	VBROADCASTI32X4 40(R13), K1, Z11
-	VBROADCASTI32X4 80(R13), K2, Z11
-	VBROADCASTI32X4 120(R13), K3, Z11
-	VBROADCASTI32X4 16(R13), Z12
-	VBROADCASTI32X4 56(R13), K1, Z12
-	VBROADCASTI32X4 96(R13), K2, Z12
-	VBROADCASTI32X4 136(R13), K3, Z12
+	VBROADCASTI32X4 (R13), Z12
+	VBROADCASTI32X4 40(R13), K1, Z12
+	VBROADCASTI32X4 80(R13), K2, Z12
+	VBROADCASTI32X4 120(R13), K3, Z12
+	VBROADCASTI32X4 16(R13), Z13
+	VBROADCASTI32X4 56(R13), K1, Z13
+	VBROADCASTI32X4 96(R13), K2, Z13
+	VBROADCASTI32X4 136(R13), K3, Z13
 	PREFETCHT0      (R9)
-	VMOVDQU32       (BX), Z13
-	VMOVDQA64       Z13, Z14
-	VPBROADCASTD    64(BX), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQA64       Z0, Z16
+	VMOVDQU32       (BX), Z14
+	VMOVDQA64       Z14, Z15
+	VPBROADCASTD    64(BX), Z16
+	VPERMT2B        Z16, Z11, Z15
+	VMOVDQA64       Z0, Z17
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z14, K4, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z15, Z9, Z13
-	VPANDD          Z7, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z8, Z13, Z13
-	VPSHUFB         Z14, Z6, Z14
-	VPSHUFB         Z13, Z6, Z13
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z11, Z14, Z15
-	VPDPBUSD        Z12, Z13, Z15
+	VMOVDQU8        Z15, K4, Z17
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z16, Z10, Z14
+	VPANDD          Z8, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z9, Z14, Z14
+	VPSHUFB         Z15, Z7, Z15
+	VPSHUFB         Z14, Z7, Z14
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z12, Z15, Z16
+	VPDPBUSD        Z13, Z14, Z16
 	PREFETCHT0      (R9)(AX*1)
-	VMOVDQU32       (BX)(AX*1), Z13
-	VMOVDQA64       Z13, Z14
-	VPBROADCASTD    64(BX)(AX*1), Z17
-	VPERMT2B        Z17, Z10, Z14
+	VMOVDQU32       (BX)(AX*1), Z14
+	VMOVDQA64       Z14, Z15
+	VPBROADCASTD    64(BX)(AX*1), Z18
+	VPERMT2B        Z18, Z11, Z15
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z14, K4, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z17, Z9, Z13
-	VPANDD          Z7, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z8, Z13, Z13
-	VPSHUFB         Z14, Z6, Z14
-	VPSHUFB         Z13, Z6, Z13
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z11, Z14, Z17
-	VPDPBUSD        Z12, Z13, Z17
-	PREFETCHT0      (R9)(AX*2)
-	VMOVDQU32       (BX)(AX*2), Z13
-	VMOVDQA64       Z13, Z14
-	VPBROADCASTD    64(BX)(AX*2), Z18
+	VMOVDQU8        Z15, K4, Z17
+	VMOVDQA64       Z14, Z14
 	VPERMT2B        Z18, Z10, Z14
+	VPANDD          Z8, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z9, Z14, Z14
+	VPSHUFB         Z15, Z7, Z15
+	VPSHUFB         Z14, Z7, Z14
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z12, Z15, Z18
+	VPDPBUSD        Z13, Z14, Z18
+	PREFETCHT0      (R9)(AX*2)
+	VMOVDQU32       (BX)(AX*2), Z14
+	VMOVDQA64       Z14, Z15
+	VPBROADCASTD    64(BX)(AX*2), Z19
+	VPERMT2B        Z19, Z11, Z15
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z14, K4, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z18, Z9, Z13
-	VPANDD          Z7, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z8, Z13, Z13
-	VPSHUFB         Z14, Z6, Z14
-	VPSHUFB         Z13, Z6, Z13
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z11, Z14, Z18
-	VPDPBUSD        Z12, Z13, Z18
-	PREFETCHT0      (R9)(CX*1)
-	VMOVDQU32       (BX)(CX*1), Z13
-	VMOVDQA64       Z13, Z14
-	VPBROADCASTD    64(BX)(CX*1), Z19
+	VMOVDQU8        Z15, K4, Z17
+	VMOVDQA64       Z14, Z14
 	VPERMT2B        Z19, Z10, Z14
+	VPANDD          Z8, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z9, Z14, Z14
+	VPSHUFB         Z15, Z7, Z15
+	VPSHUFB         Z14, Z7, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z12, Z15, Z19
+	VPDPBUSD        Z13, Z14, Z19
+	PREFETCHT0      (R9)(CX*1)
+	VMOVDQU32       (BX)(CX*1), Z14
+	VMOVDQA64       Z14, Z15
+	VPBROADCASTD    64(BX)(CX*1), Z20
+	VPERMT2B        Z20, Z11, Z15
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z14, K4, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z19, Z9, Z13
-	VPANDD          Z7, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z8, Z13, Z13
-	VPSHUFB         Z14, Z6, Z14
-	VPSHUFB         Z13, Z6, Z13
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z11, Z14, Z19
-	VPDPBUSD        Z12, Z13, Z19
-	VPUNPCKLDQ      Z17, Z15, Z13
-	VPUNPCKHDQ      Z17, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLDQ      Z19, Z18, Z14
-	VPUNPCKHDQ      Z19, Z18, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z15
-	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z15, Z13, Z13
-	PREFETCHT0      (R10)
-	VMOVDQU32       (SI), Z14
-	VMOVDQA64       Z14, Z15
-	VPBROADCASTD    64(SI), Z17
-	VPERMT2B        Z17, Z10, Z15
-	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z15, K4, Z16
+	VMOVDQU8        Z15, K4, Z17
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z17, Z9, Z14
-	VPANDD          Z7, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z8, Z14, Z14
-	VPSHUFB         Z15, Z6, Z15
-	VPSHUFB         Z14, Z6, Z14
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z11, Z15, Z17
-	VPDPBUSD        Z12, Z14, Z17
-	PREFETCHT0      (R10)(AX*1)
-	VMOVDQU32       (SI)(AX*1), Z14
-	VMOVDQA64       Z14, Z15
-	VPBROADCASTD    64(SI)(AX*1), Z18
-	VPERMT2B        Z18, Z10, Z15
-	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z18, Z9, Z14
-	VPANDD          Z7, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z8, Z14, Z14
-	VPSHUFB         Z15, Z6, Z15
-	VPSHUFB         Z14, Z6, Z14
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z11, Z15, Z18
-	VPDPBUSD        Z12, Z14, Z18
-	PREFETCHT0      (R10)(AX*2)
-	VMOVDQU32       (SI)(AX*2), Z14
-	VMOVDQA64       Z14, Z15
-	VPBROADCASTD    64(SI)(AX*2), Z19
-	VPERMT2B        Z19, Z10, Z15
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z19, Z9, Z14
-	VPANDD          Z7, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z8, Z14, Z14
-	VPSHUFB         Z15, Z6, Z15
-	VPSHUFB         Z14, Z6, Z14
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z11, Z15, Z19
-	VPDPBUSD        Z12, Z14, Z19
-	PREFETCHT0      (R10)(CX*1)
-	VMOVDQU32       (SI)(CX*1), Z14
-	VMOVDQA64       Z14, Z15
-	VPBROADCASTD    64(SI)(CX*1), Z20
-	VPERMT2B        Z20, Z10, Z15
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z20, Z9, Z14
-	VPANDD          Z7, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z8, Z14, Z14
-	VPSHUFB         Z15, Z6, Z15
-	VPSHUFB         Z14, Z6, Z14
+	VPERMT2B        Z20, Z10, Z14
+	VPANDD          Z8, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z9, Z14, Z14
+	VPSHUFB         Z15, Z7, Z15
+	VPSHUFB         Z14, Z7, Z14
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z11, Z15, Z20
-	VPDPBUSD        Z12, Z14, Z20
-	VPUNPCKLDQ      Z18, Z17, Z14
-	VPUNPCKHDQ      Z18, Z17, Z15
+	VPDPBUSD        Z12, Z15, Z20
+	VPDPBUSD        Z13, Z14, Z20
+	VPUNPCKLDQ      Z18, Z16, Z14
+	VPUNPCKHDQ      Z18, Z16, Z15
 	VPADDD          Z15, Z14, Z14
 	VPUNPCKLDQ      Z20, Z19, Z15
-	VPUNPCKHDQ      Z20, Z19, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z14, Z17
+	VPUNPCKHDQ      Z20, Z19, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z14, Z16
 	VPUNPCKLQDQ     Z15, Z14, Z14
-	VPADDD          Z17, Z14, Z14
-	PREFETCHT0      (R11)
-	VMOVDQU32       (DI), Z15
-	VMOVDQA64       Z15, Z17
-	VPBROADCASTD    64(DI), Z18
-	VPERMT2B        Z18, Z10, Z17
-	VMOVDQA64       Z0, Z19
-	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z18, Z9, Z15
-	VPANDD          Z7, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
-	VPSHUFB         Z17, Z6, Z17
-	VPSHUFB         Z15, Z6, Z15
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z11, Z17, Z18
-	VPDPBUSD        Z12, Z15, Z18
-	PREFETCHT0      (R11)(AX*1)
-	VMOVDQU32       (DI)(AX*1), Z15
-	VMOVDQA64       Z15, Z17
-	VPBROADCASTD    64(DI)(AX*1), Z20
-	VPERMT2B        Z20, Z10, Z17
-	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z20, Z9, Z15
-	VPANDD          Z7, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
-	VPSHUFB         Z17, Z6, Z17
-	VPSHUFB         Z15, Z6, Z15
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z11, Z17, Z20
-	VPDPBUSD        Z12, Z15, Z20
-	PREFETCHT0      (R11)(AX*2)
-	VMOVDQU32       (DI)(AX*2), Z15
-	VMOVDQA64       Z15, Z17
-	VPBROADCASTD    64(DI)(AX*2), Z21
-	VPERMT2B        Z21, Z10, Z17
-	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z21, Z9, Z15
-	VPANDD          Z7, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
-	VPSHUFB         Z17, Z6, Z17
-	VPSHUFB         Z15, Z6, Z15
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z11, Z17, Z21
-	VPDPBUSD        Z12, Z15, Z21
-	PREFETCHT0      (R11)(CX*1)
-	VMOVDQU32       (DI)(CX*1), Z15
-	VMOVDQA64       Z15, Z17
-	VPBROADCASTD    64(DI)(CX*1), Z22
-	VPERMT2B        Z22, Z10, Z17
-	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z22, Z9, Z15
-	VPANDD          Z7, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
-	VPSHUFB         Z17, Z6, Z17
-	VPSHUFB         Z15, Z6, Z15
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z11, Z17, Z22
-	VPDPBUSD        Z12, Z15, Z22
-	VPUNPCKLDQ      Z20, Z18, Z15
-	VPUNPCKHDQ      Z20, Z18, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKLDQ      Z22, Z21, Z17
-	VPUNPCKHDQ      Z22, Z21, Z18
-	VPADDD          Z18, Z17, Z17
-	VPUNPCKHQDQ     Z17, Z15, Z18
-	VPUNPCKLQDQ     Z17, Z15, Z15
-	VPADDD          Z18, Z15, Z15
-	PREFETCHT0      (R12)
-	VMOVDQU32       (R8), Z17
-	VMOVDQA64       Z17, Z18
-	VPBROADCASTD    64(R8), Z20
-	VPERMT2B        Z20, Z10, Z18
+	VPADDD          Z16, Z14, Z14
+	PREFETCHT0      (R10)
+	VMOVDQU32       (SI), Z15
+	VMOVDQA64       Z15, Z16
+	VPBROADCASTD    64(SI), Z18
+	VPERMT2B        Z18, Z11, Z16
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z18, K4, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z20, Z9, Z17
-	VPANDD          Z7, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z8, Z17, Z17
-	VPSHUFB         Z18, Z6, Z18
-	VPSHUFB         Z17, Z6, Z17
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z11, Z18, Z20
-	VPDPBUSD        Z12, Z17, Z20
-	PREFETCHT0      (R12)(AX*1)
-	VMOVDQU32       (R8)(AX*1), Z17
-	VMOVDQA64       Z17, Z18
-	VPBROADCASTD    64(R8)(AX*1), Z21
-	VPERMT2B        Z21, Z10, Z18
+	VMOVDQU8        Z16, K4, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z18, Z10, Z15
+	VPANDD          Z8, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z15, Z15
+	VPSHUFB         Z16, Z7, Z16
+	VPSHUFB         Z15, Z7, Z15
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z12, Z16, Z18
+	VPDPBUSD        Z13, Z15, Z18
+	PREFETCHT0      (R10)(AX*1)
+	VMOVDQU32       (SI)(AX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VPBROADCASTD    64(SI)(AX*1), Z19
+	VPERMT2B        Z19, Z11, Z16
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z18, K4, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z21, Z9, Z17
-	VPANDD          Z7, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z8, Z17, Z17
-	VPSHUFB         Z18, Z6, Z18
-	VPSHUFB         Z17, Z6, Z17
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z11, Z18, Z21
-	VPDPBUSD        Z12, Z17, Z21
-	PREFETCHT0      (R12)(AX*2)
-	VMOVDQU32       (R8)(AX*2), Z17
-	VMOVDQA64       Z17, Z18
-	VPBROADCASTD    64(R8)(AX*2), Z22
-	VPERMT2B        Z22, Z10, Z18
+	VMOVDQU8        Z16, K4, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z19, Z10, Z15
+	VPANDD          Z8, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z15, Z15
+	VPSHUFB         Z16, Z7, Z16
+	VPSHUFB         Z15, Z7, Z15
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z12, Z16, Z19
+	VPDPBUSD        Z13, Z15, Z19
+	PREFETCHT0      (R10)(AX*2)
+	VMOVDQU32       (SI)(AX*2), Z15
+	VMOVDQA64       Z15, Z16
+	VPBROADCASTD    64(SI)(AX*2), Z20
+	VPERMT2B        Z20, Z11, Z16
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z18, K4, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z22, Z9, Z17
-	VPANDD          Z7, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z8, Z17, Z17
-	VPSHUFB         Z18, Z6, Z18
-	VPSHUFB         Z17, Z6, Z17
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z11, Z18, Z22
-	VPDPBUSD        Z12, Z17, Z22
-	PREFETCHT0      (R12)(CX*1)
-	VMOVDQU32       (R8)(CX*1), Z17
-	VMOVDQA64       Z17, Z18
-	VPBROADCASTD    64(R8)(CX*1), Z23
-	VPERMT2B        Z23, Z10, Z18
+	VMOVDQU8        Z16, K4, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z20, Z10, Z15
+	VPANDD          Z8, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z15, Z15
+	VPSHUFB         Z16, Z7, Z16
+	VPSHUFB         Z15, Z7, Z15
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z12, Z16, Z20
+	VPDPBUSD        Z13, Z15, Z20
+	PREFETCHT0      (R10)(CX*1)
+	VMOVDQU32       (SI)(CX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VPBROADCASTD    64(SI)(CX*1), Z21
+	VPERMT2B        Z21, Z11, Z16
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z23, Z9, Z17
-	VPANDD          Z7, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z8, Z17, Z17
-	VPSHUFB         Z18, Z6, Z18
-	VPSHUFB         Z17, Z6, Z17
+	VMOVDQU8        Z16, K4, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z21, Z10, Z15
+	VPANDD          Z8, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z15, Z15
+	VPSHUFB         Z16, Z7, Z16
+	VPSHUFB         Z15, Z7, Z15
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z16, Z21
+	VPDPBUSD        Z13, Z15, Z21
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z21, Z20, Z16
+	VPUNPCKHDQ      Z21, Z20, Z18
+	VPADDD          Z18, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z18
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z18, Z15, Z15
+	PREFETCHT0      (R11)
+	VMOVDQU32       (DI), Z16
+	VMOVDQA64       Z16, Z18
+	VPBROADCASTD    64(DI), Z19
+	VPERMT2B        Z19, Z11, Z18
+	VMOVDQA64       Z0, Z20
+	KMOVQ           wordMasks<>+0(SB), K4
+	VMOVDQU8        Z18, K4, Z20
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z19, Z10, Z16
+	VPANDD          Z8, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z9, Z16, Z16
+	VPSHUFB         Z18, Z7, Z18
+	VPSHUFB         Z16, Z7, Z16
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z12, Z18, Z19
+	VPDPBUSD        Z13, Z16, Z19
+	PREFETCHT0      (R11)(AX*1)
+	VMOVDQU32       (DI)(AX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPBROADCASTD    64(DI)(AX*1), Z21
+	VPERMT2B        Z21, Z11, Z18
+	KMOVQ           wordMasks<>+8(SB), K4
+	VMOVDQU8        Z18, K4, Z20
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z21, Z10, Z16
+	VPANDD          Z8, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z9, Z16, Z16
+	VPSHUFB         Z18, Z7, Z18
+	VPSHUFB         Z16, Z7, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z18, Z21
+	VPDPBUSD        Z13, Z16, Z21
+	PREFETCHT0      (R11)(AX*2)
+	VMOVDQU32       (DI)(AX*2), Z16
+	VMOVDQA64       Z16, Z18
+	VPBROADCASTD    64(DI)(AX*2), Z22
+	VPERMT2B        Z22, Z11, Z18
+	KMOVQ           wordMasks<>+16(SB), K4
+	VMOVDQU8        Z18, K4, Z20
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z22, Z10, Z16
+	VPANDD          Z8, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z9, Z16, Z16
+	VPSHUFB         Z18, Z7, Z18
+	VPSHUFB         Z16, Z7, Z16
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z12, Z18, Z22
+	VPDPBUSD        Z13, Z16, Z22
+	PREFETCHT0      (R11)(CX*1)
+	VMOVDQU32       (DI)(CX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPBROADCASTD    64(DI)(CX*1), Z23
+	VPERMT2B        Z23, Z11, Z18
+	KMOVQ           wordMasks<>+24(SB), K4
+	VMOVDQU8        Z18, K4, Z20
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z23, Z10, Z16
+	VPANDD          Z8, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z9, Z16, Z16
+	VPSHUFB         Z18, Z7, Z18
+	VPSHUFB         Z16, Z7, Z16
 	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z11, Z18, Z23
-	VPDPBUSD        Z12, Z17, Z23
-	VPUNPCKLDQ      Z21, Z20, Z11
-	VPUNPCKHDQ      Z21, Z20, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLDQ      Z23, Z22, Z12
-	VPUNPCKHDQ      Z23, Z22, Z17
-	VPADDD          Z17, Z12, Z12
-	VPUNPCKHQDQ     Z12, Z11, Z17
-	VPUNPCKLQDQ     Z12, Z11, Z11
-	VPADDD          Z17, Z11, Z11
-	VSHUFI32X4      $0x44, Z14, Z13, Z12
-	VSHUFI32X4      $0x44, Z11, Z15, Z17
-	VSHUFI32X4      $0xee, Z14, Z13, Z13
-	VSHUFI32X4      $0xee, Z11, Z15, Z14
-	VSHUFI32X4      $0x88, Z17, Z12, Z11
-	VSHUFI32X4      $0xdd, Z17, Z12, Z12
-	VSHUFI32X4      $0x88, Z14, Z13, Z15
-	VSHUFI32X4      $0xdd, Z14, Z13, Z13
-	VMOVDQU32       quarter0<>+0(SB), Z14
-	VPERMI2Q        Z19, Z16, Z14
-	VPMOVZXWD       Y14, Z14
-	VPSLLD          $0x0c, Z14, Z14
-	VPANDD          Z2, Z14, Z14
-	VPSUBD          Z14, Z3, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z14, Z17, Z14
-	VPADDD          Z4, Z14, Z14
-	VADDPS          Z14, Z14, Z17
-	VADDPS          Z5, Z17, Z17
-	VMINPS          Z17, Z14, Z14
-	VPADDD.BCST     36(R13), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    32(R13), Z17
-	VMULPS          Z14, Z17, Z17
-	VFMADD231PS     Z17, Z11, Z1
-	VMOVDQU32       quarter1<>+0(SB), Z11
-	VPERMI2Q        Z19, Z16, Z11
-	VPMOVZXWD       Y11, Z11
-	VPSLLD          $0x0c, Z11, Z11
-	VPANDD          Z2, Z11, Z11
-	VPSUBD          Z11, Z3, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z11, Z14, Z11
-	VPADDD          Z4, Z11, Z11
-	VADDPS          Z11, Z11, Z14
-	VADDPS          Z5, Z14, Z14
-	VMINPS          Z14, Z11, Z11
-	VPADDD.BCST     76(R13), Z12, Z12
+	VPDPBUSD        Z12, Z18, Z23
+	VPDPBUSD        Z13, Z16, Z23
+	VPUNPCKLDQ      Z21, Z19, Z16
+	VPUNPCKHDQ      Z21, Z19, Z18
+	VPADDD          Z18, Z16, Z16
+	VPUNPCKLDQ      Z23, Z22, Z18
+	VPUNPCKHDQ      Z23, Z22, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z16, Z19
+	VPUNPCKLQDQ     Z18, Z16, Z16
+	VPADDD          Z19, Z16, Z16
+	PREFETCHT0      (R12)
+	VMOVDQU32       (R8), Z18
+	VMOVDQA64       Z18, Z19
+	VPBROADCASTD    64(R8), Z21
+	VPERMT2B        Z21, Z11, Z19
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z21, Z10, Z18
+	VPANDD          Z8, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z9, Z18, Z18
+	VPSHUFB         Z19, Z7, Z19
+	VPSHUFB         Z18, Z7, Z18
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z19, Z21
+	VPDPBUSD        Z13, Z18, Z21
+	PREFETCHT0      (R12)(AX*1)
+	VMOVDQU32       (R8)(AX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VPBROADCASTD    64(R8)(AX*1), Z22
+	VPERMT2B        Z22, Z11, Z19
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z22, Z10, Z18
+	VPANDD          Z8, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z9, Z18, Z18
+	VPSHUFB         Z19, Z7, Z19
+	VPSHUFB         Z18, Z7, Z18
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z12, Z19, Z22
+	VPDPBUSD        Z13, Z18, Z22
+	PREFETCHT0      (R12)(AX*2)
+	VMOVDQU32       (R8)(AX*2), Z18
+	VMOVDQA64       Z18, Z19
+	VPBROADCASTD    64(R8)(AX*2), Z23
+	VPERMT2B        Z23, Z11, Z19
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z23, Z10, Z18
+	VPANDD          Z8, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z9, Z18, Z18
+	VPSHUFB         Z19, Z7, Z19
+	VPSHUFB         Z18, Z7, Z18
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	VPDPBUSD        Z13, Z18, Z23
+	PREFETCHT0      (R12)(CX*1)
+	VMOVDQU32       (R8)(CX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VPBROADCASTD    64(R8)(CX*1), Z24
+	VPERMT2B        Z24, Z11, Z19
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z19, K4, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z24, Z10, Z18
+	VPANDD          Z8, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z9, Z18, Z18
+	VPSHUFB         Z19, Z7, Z19
+	VPSHUFB         Z18, Z7, Z18
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z12, Z19, Z24
+	VPDPBUSD        Z13, Z18, Z24
+	VPUNPCKLDQ      Z22, Z21, Z12
+	VPUNPCKHDQ      Z22, Z21, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z24, Z23, Z13
+	VPUNPCKHDQ      Z24, Z23, Z18
+	VPADDD          Z18, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z18
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z18, Z12, Z12
+	VSHUFI32X4      $0x44, Z15, Z14, Z13
+	VSHUFI32X4      $0x44, Z12, Z16, Z18
+	VSHUFI32X4      $0xee, Z15, Z14, Z14
+	VSHUFI32X4      $0xee, Z12, Z16, Z15
+	VSHUFI32X4      $0x88, Z18, Z13, Z12
+	VSHUFI32X4      $0xdd, Z18, Z13, Z13
+	VSHUFI32X4      $0x88, Z15, Z14, Z16
+	VSHUFI32X4      $0xdd, Z15, Z14, Z14
+	VMOVDQU32       quarter0<>+0(SB), Z15
+	VPERMI2Q        Z20, Z17, Z15
+	VPMOVZXWD       Y15, Z15
+	VPCMPUB         $0x02, Z2, Z15, K4
+	VMOVDQU8.Z      Z15, K4, Z15
+	VPSLLD          $0x0c, Z15, Z15
+	VPANDD          Z3, Z15, Z15
+	VPADDD          Z4, Z15, Z15
+	VMOVAPS         Z15, Z18
+	VFMADD213PS     Z6, Z5, Z18
+	VMINPS          Z18, Z15, Z15
+	VPADDD.BCST     36(R13), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    72(R13), Z14
-	VMULPS          Z11, Z14, Z14
-	VFMADD231PS     Z14, Z12, Z1
-	VMOVDQU32       quarter2<>+0(SB), Z11
-	VPERMI2Q        Z19, Z16, Z11
-	VPMOVZXWD       Y11, Z11
-	VPSLLD          $0x0c, Z11, Z11
-	VPANDD          Z2, Z11, Z11
-	VPSUBD          Z11, Z3, Z12
-	VPSRAD          $0x1f, Z12, Z12
-	VPANDND         Z11, Z12, Z11
-	VPADDD          Z4, Z11, Z11
-	VADDPS          Z11, Z11, Z12
-	VADDPS          Z5, Z12, Z12
-	VMINPS          Z12, Z11, Z11
-	VPADDD.BCST     116(R13), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    112(R13), Z12
-	VMULPS          Z11, Z12, Z12
-	VFMADD231PS     Z12, Z15, Z1
-	VMOVDQU32       quarter3<>+0(SB), Z11
-	VPERMI2Q        Z19, Z16, Z11
-	VPMOVZXWD       Y11, Z11
-	VPSLLD          $0x0c, Z11, Z11
-	VPANDD          Z2, Z11, Z11
-	VPSUBD          Z11, Z3, Z12
-	VPSRAD          $0x1f, Z12, Z12
-	VPANDND         Z11, Z12, Z11
-	VPADDD          Z4, Z11, Z11
-	VADDPS          Z11, Z11, Z12
-	VADDPS          Z5, Z12, Z12
-	VMINPS          Z12, Z11, Z11
-	VPADDD.BCST     156(R13), Z13, Z13
+	VBROADCASTSS    32(R13), Z18
+	VMULPS          Z15, Z18, Z18
+	VFMADD231PS     Z18, Z12, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z12
+	VPERMI2Q        Z20, Z17, Z12
+	VPMOVZXWD       Y12, Z12
+	VPCMPUB         $0x02, Z2, Z12, K4
+	VMOVDQU8.Z      Z12, K4, Z12
+	VPSLLD          $0x0c, Z12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPADDD          Z4, Z12, Z12
+	VMOVAPS         Z12, Z15
+	VFMADD213PS     Z6, Z5, Z15
+	VMINPS          Z15, Z12, Z12
+	VPADDD.BCST     76(R13), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    152(R13), Z12
-	VMULPS          Z11, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
-	VBROADCASTI32X4 160(R13), Z11
-	VBROADCASTI32X4 200(R13), K1, Z11
-	VBROADCASTI32X4 240(R13), K2, Z11
-	VBROADCASTI32X4 280(R13), K3, Z11
-	VBROADCASTI32X4 176(R13), Z12
-	VBROADCASTI32X4 216(R13), K1, Z12
-	VBROADCASTI32X4 256(R13), K2, Z12
-	VBROADCASTI32X4 296(R13), K3, Z12
+	VBROADCASTSS    72(R13), Z15
+	VMULPS          Z12, Z15, Z15
+	VFMADD231PS     Z15, Z13, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z12
+	VPERMI2Q        Z20, Z17, Z12
+	VPMOVZXWD       Y12, Z12
+	VPCMPUB         $0x02, Z2, Z12, K4
+	VMOVDQU8.Z      Z12, K4, Z12
+	VPSLLD          $0x0c, Z12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPADDD          Z4, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z6, Z5, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     116(R13), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    112(R13), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z16, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z12
+	VPERMI2Q        Z20, Z17, Z12
+	VPMOVZXWD       Y12, Z12
+	VPCMPUB         $0x02, Z2, Z12, K4
+	VMOVDQU8.Z      Z12, K4, Z12
+	VPSLLD          $0x0c, Z12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPADDD          Z4, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z6, Z5, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     156(R13), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    152(R13), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z14, Z1
+	VBROADCASTI32X4 160(R13), Z12
+	VBROADCASTI32X4 200(R13), K1, Z12
+	VBROADCASTI32X4 240(R13), K2, Z12
+	VBROADCASTI32X4 280(R13), K3, Z12
+	VBROADCASTI32X4 176(R13), Z13
+	VBROADCASTI32X4 216(R13), K1, Z13
+	VBROADCASTI32X4 256(R13), K2, Z13
+	VBROADCASTI32X4 296(R13), K3, Z13
 	PREFETCHT0      64(R9)
 	PREFETCHT0      128(R9)
-	VMOVDQU32       68(BX), Z13
-	VMOVDQA64       Z13, Z14
-	VPBROADCASTD    132(BX), Z15
-	VPERMT2B        Z15, Z10, Z14
-	VMOVDQA64       Z0, Z16
+	VMOVDQU32       68(BX), Z14
+	VMOVDQA64       Z14, Z15
+	VPBROADCASTD    132(BX), Z16
+	VPERMT2B        Z16, Z11, Z15
+	VMOVDQA64       Z0, Z17
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z14, K4, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z15, Z9, Z13
-	VPANDD          Z7, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z8, Z13, Z13
-	VPSHUFB         Z14, Z6, Z14
-	VPSHUFB         Z13, Z6, Z13
-	VMOVDQA32       Z0, Z15
-	VPDPBUSD        Z11, Z14, Z15
-	VPDPBUSD        Z12, Z13, Z15
+	VMOVDQU8        Z15, K4, Z17
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z16, Z10, Z14
+	VPANDD          Z8, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z9, Z14, Z14
+	VPSHUFB         Z15, Z7, Z15
+	VPSHUFB         Z14, Z7, Z14
+	VMOVDQA32       Z0, Z16
+	VPDPBUSD        Z12, Z15, Z16
+	VPDPBUSD        Z13, Z14, Z16
 	PREFETCHT0      64(R9)(AX*1)
 	PREFETCHT0      128(R9)(AX*1)
-	VMOVDQU32       68(BX)(AX*1), Z13
-	VMOVDQA64       Z13, Z14
-	VPBROADCASTD    132(BX)(AX*1), Z17
-	VPERMT2B        Z17, Z10, Z14
+	VMOVDQU32       68(BX)(AX*1), Z14
+	VMOVDQA64       Z14, Z15
+	VPBROADCASTD    132(BX)(AX*1), Z18
+	VPERMT2B        Z18, Z11, Z15
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z14, K4, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z17, Z9, Z13
-	VPANDD          Z7, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z8, Z13, Z13
-	VPSHUFB         Z14, Z6, Z14
-	VPSHUFB         Z13, Z6, Z13
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z11, Z14, Z17
-	VPDPBUSD        Z12, Z13, Z17
+	VMOVDQU8        Z15, K4, Z17
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z18, Z10, Z14
+	VPANDD          Z8, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z9, Z14, Z14
+	VPSHUFB         Z15, Z7, Z15
+	VPSHUFB         Z14, Z7, Z14
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z12, Z15, Z18
+	VPDPBUSD        Z13, Z14, Z18
 	PREFETCHT0      64(R9)(AX*2)
 	PREFETCHT0      128(R9)(AX*2)
-	VMOVDQU32       68(BX)(AX*2), Z13
-	VMOVDQA64       Z13, Z14
-	VPBROADCASTD    132(BX)(AX*2), Z18
-	VPERMT2B        Z18, Z10, Z14
+	VMOVDQU32       68(BX)(AX*2), Z14
+	VMOVDQA64       Z14, Z15
+	VPBROADCASTD    132(BX)(AX*2), Z19
+	VPERMT2B        Z19, Z11, Z15
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z14, K4, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z18, Z9, Z13
-	VPANDD          Z7, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z8, Z13, Z13
-	VPSHUFB         Z14, Z6, Z14
-	VPSHUFB         Z13, Z6, Z13
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z11, Z14, Z18
-	VPDPBUSD        Z12, Z13, Z18
+	VMOVDQU8        Z15, K4, Z17
+	VMOVDQA64       Z14, Z14
+	VPERMT2B        Z19, Z10, Z14
+	VPANDD          Z8, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z9, Z14, Z14
+	VPSHUFB         Z15, Z7, Z15
+	VPSHUFB         Z14, Z7, Z14
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z12, Z15, Z19
+	VPDPBUSD        Z13, Z14, Z19
 	PREFETCHT0      64(R9)(CX*1)
 	PREFETCHT0      128(R9)(CX*1)
-	VMOVDQU32       68(BX)(CX*1), Z13
-	VMOVDQA64       Z13, Z14
-	VPBROADCASTD    132(BX)(CX*1), Z19
-	VPERMT2B        Z19, Z10, Z14
+	VMOVDQU32       68(BX)(CX*1), Z14
+	VMOVDQA64       Z14, Z15
+	VPBROADCASTD    132(BX)(CX*1), Z20
+	VPERMT2B        Z20, Z11, Z15
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z14, K4, Z16
-	VMOVDQA64       Z13, Z13
-	VPERMT2B        Z19, Z9, Z13
-	VPANDD          Z7, Z13, Z14
-	VGF2P8AFFINEQB  $0x00, Z8, Z13, Z13
-	VPSHUFB         Z14, Z6, Z14
-	VPSHUFB         Z13, Z6, Z13
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z11, Z14, Z19
-	VPDPBUSD        Z12, Z13, Z19
-	VPUNPCKLDQ      Z17, Z15, Z13
-	VPUNPCKHDQ      Z17, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLDQ      Z19, Z18, Z14
-	VPUNPCKHDQ      Z19, Z18, Z15
-	VPADDD          Z15, Z14, Z14
-	VPUNPCKHQDQ     Z14, Z13, Z15
-	VPUNPCKLQDQ     Z14, Z13, Z13
-	VPADDD          Z15, Z13, Z13
-	PREFETCHT0      64(R10)
-	PREFETCHT0      128(R10)
-	VMOVDQU32       68(SI), Z14
-	VMOVDQA64       Z14, Z15
-	VPBROADCASTD    132(SI), Z17
-	VPERMT2B        Z17, Z10, Z15
-	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z15, K4, Z16
+	VMOVDQU8        Z15, K4, Z17
 	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z17, Z9, Z14
-	VPANDD          Z7, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z8, Z14, Z14
-	VPSHUFB         Z15, Z6, Z15
-	VPSHUFB         Z14, Z6, Z14
-	VMOVDQA32       Z0, Z17
-	VPDPBUSD        Z11, Z15, Z17
-	VPDPBUSD        Z12, Z14, Z17
-	PREFETCHT0      64(R10)(AX*1)
-	PREFETCHT0      128(R10)(AX*1)
-	VMOVDQU32       68(SI)(AX*1), Z14
-	VMOVDQA64       Z14, Z15
-	VPBROADCASTD    132(SI)(AX*1), Z18
-	VPERMT2B        Z18, Z10, Z15
-	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z18, Z9, Z14
-	VPANDD          Z7, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z8, Z14, Z14
-	VPSHUFB         Z15, Z6, Z15
-	VPSHUFB         Z14, Z6, Z14
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z11, Z15, Z18
-	VPDPBUSD        Z12, Z14, Z18
-	PREFETCHT0      64(R10)(AX*2)
-	PREFETCHT0      128(R10)(AX*2)
-	VMOVDQU32       68(SI)(AX*2), Z14
-	VMOVDQA64       Z14, Z15
-	VPBROADCASTD    132(SI)(AX*2), Z19
-	VPERMT2B        Z19, Z10, Z15
-	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z19, Z9, Z14
-	VPANDD          Z7, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z8, Z14, Z14
-	VPSHUFB         Z15, Z6, Z15
-	VPSHUFB         Z14, Z6, Z14
-	VMOVDQA32       Z0, Z19
-	VPDPBUSD        Z11, Z15, Z19
-	VPDPBUSD        Z12, Z14, Z19
-	PREFETCHT0      64(R10)(CX*1)
-	PREFETCHT0      128(R10)(CX*1)
-	VMOVDQU32       68(SI)(CX*1), Z14
-	VMOVDQA64       Z14, Z15
-	VPBROADCASTD    132(SI)(CX*1), Z20
-	VPERMT2B        Z20, Z10, Z15
-	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z15, K4, Z16
-	VMOVDQA64       Z14, Z14
-	VPERMT2B        Z20, Z9, Z14
-	VPANDD          Z7, Z14, Z15
-	VGF2P8AFFINEQB  $0x00, Z8, Z14, Z14
-	VPSHUFB         Z15, Z6, Z15
-	VPSHUFB         Z14, Z6, Z14
+	VPERMT2B        Z20, Z10, Z14
+	VPANDD          Z8, Z14, Z15
+	VGF2P8AFFINEQB  $0x00, Z9, Z14, Z14
+	VPSHUFB         Z15, Z7, Z15
+	VPSHUFB         Z14, Z7, Z14
 	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z11, Z15, Z20
-	VPDPBUSD        Z12, Z14, Z20
-	VPUNPCKLDQ      Z18, Z17, Z14
-	VPUNPCKHDQ      Z18, Z17, Z15
+	VPDPBUSD        Z12, Z15, Z20
+	VPDPBUSD        Z13, Z14, Z20
+	VPUNPCKLDQ      Z18, Z16, Z14
+	VPUNPCKHDQ      Z18, Z16, Z15
 	VPADDD          Z15, Z14, Z14
 	VPUNPCKLDQ      Z20, Z19, Z15
-	VPUNPCKHDQ      Z20, Z19, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKHQDQ     Z15, Z14, Z17
+	VPUNPCKHDQ      Z20, Z19, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKHQDQ     Z15, Z14, Z16
 	VPUNPCKLQDQ     Z15, Z14, Z14
-	VPADDD          Z17, Z14, Z14
+	VPADDD          Z16, Z14, Z14
+	PREFETCHT0      64(R10)
+	PREFETCHT0      128(R10)
+	VMOVDQU32       68(SI), Z15
+	VMOVDQA64       Z15, Z16
+	VPBROADCASTD    132(SI), Z18
+	VPERMT2B        Z18, Z11, Z16
+	KMOVQ           wordMasks<>+32(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z18, Z10, Z15
+	VPANDD          Z8, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z15, Z15
+	VPSHUFB         Z16, Z7, Z16
+	VPSHUFB         Z15, Z7, Z15
+	VMOVDQA32       Z0, Z18
+	VPDPBUSD        Z12, Z16, Z18
+	VPDPBUSD        Z13, Z15, Z18
+	PREFETCHT0      64(R10)(AX*1)
+	PREFETCHT0      128(R10)(AX*1)
+	VMOVDQU32       68(SI)(AX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VPBROADCASTD    132(SI)(AX*1), Z19
+	VPERMT2B        Z19, Z11, Z16
+	KMOVQ           wordMasks<>+40(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z19, Z10, Z15
+	VPANDD          Z8, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z15, Z15
+	VPSHUFB         Z16, Z7, Z16
+	VPSHUFB         Z15, Z7, Z15
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z12, Z16, Z19
+	VPDPBUSD        Z13, Z15, Z19
+	PREFETCHT0      64(R10)(AX*2)
+	PREFETCHT0      128(R10)(AX*2)
+	VMOVDQU32       68(SI)(AX*2), Z15
+	VMOVDQA64       Z15, Z16
+	VPBROADCASTD    132(SI)(AX*2), Z20
+	VPERMT2B        Z20, Z11, Z16
+	KMOVQ           wordMasks<>+48(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z20, Z10, Z15
+	VPANDD          Z8, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z15, Z15
+	VPSHUFB         Z16, Z7, Z16
+	VPSHUFB         Z15, Z7, Z15
+	VMOVDQA32       Z0, Z20
+	VPDPBUSD        Z12, Z16, Z20
+	VPDPBUSD        Z13, Z15, Z20
+	PREFETCHT0      64(R10)(CX*1)
+	PREFETCHT0      128(R10)(CX*1)
+	VMOVDQU32       68(SI)(CX*1), Z15
+	VMOVDQA64       Z15, Z16
+	VPBROADCASTD    132(SI)(CX*1), Z21
+	VPERMT2B        Z21, Z11, Z16
+	KMOVQ           wordMasks<>+56(SB), K4
+	VMOVDQU8        Z16, K4, Z17
+	VMOVDQA64       Z15, Z15
+	VPERMT2B        Z21, Z10, Z15
+	VPANDD          Z8, Z15, Z16
+	VGF2P8AFFINEQB  $0x00, Z9, Z15, Z15
+	VPSHUFB         Z16, Z7, Z16
+	VPSHUFB         Z15, Z7, Z15
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z16, Z21
+	VPDPBUSD        Z13, Z15, Z21
+	VPUNPCKLDQ      Z19, Z18, Z15
+	VPUNPCKHDQ      Z19, Z18, Z16
+	VPADDD          Z16, Z15, Z15
+	VPUNPCKLDQ      Z21, Z20, Z16
+	VPUNPCKHDQ      Z21, Z20, Z18
+	VPADDD          Z18, Z16, Z16
+	VPUNPCKHQDQ     Z16, Z15, Z18
+	VPUNPCKLQDQ     Z16, Z15, Z15
+	VPADDD          Z18, Z15, Z15
 	PREFETCHT0      64(R11)
 	PREFETCHT0      128(R11)
-	VMOVDQU32       68(DI), Z15
-	VMOVDQA64       Z15, Z17
-	VPBROADCASTD    132(DI), Z18
-	VPERMT2B        Z18, Z10, Z17
-	VMOVDQA64       Z0, Z19
+	VMOVDQU32       68(DI), Z16
+	VMOVDQA64       Z16, Z18
+	VPBROADCASTD    132(DI), Z19
+	VPERMT2B        Z19, Z11, Z18
+	VMOVDQA64       Z0, Z20
 	KMOVQ           wordMasks<>+0(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z18, Z9, Z15
-	VPANDD          Z7, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
-	VPSHUFB         Z17, Z6, Z17
-	VPSHUFB         Z15, Z6, Z15
-	VMOVDQA32       Z0, Z18
-	VPDPBUSD        Z11, Z17, Z18
-	VPDPBUSD        Z12, Z15, Z18
+	VMOVDQU8        Z18, K4, Z20
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z19, Z10, Z16
+	VPANDD          Z8, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z9, Z16, Z16
+	VPSHUFB         Z18, Z7, Z18
+	VPSHUFB         Z16, Z7, Z16
+	VMOVDQA32       Z0, Z19
+	VPDPBUSD        Z12, Z18, Z19
+	VPDPBUSD        Z13, Z16, Z19
 	PREFETCHT0      64(R11)(AX*1)
 	PREFETCHT0      128(R11)(AX*1)
-	VMOVDQU32       68(DI)(AX*1), Z15
-	VMOVDQA64       Z15, Z17
-	VPBROADCASTD    132(DI)(AX*1), Z20
-	VPERMT2B        Z20, Z10, Z17
+	VMOVDQU32       68(DI)(AX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPBROADCASTD    132(DI)(AX*1), Z21
+	VPERMT2B        Z21, Z11, Z18
 	KMOVQ           wordMasks<>+8(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z20, Z9, Z15
-	VPANDD          Z7, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
-	VPSHUFB         Z17, Z6, Z17
-	VPSHUFB         Z15, Z6, Z15
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z11, Z17, Z20
-	VPDPBUSD        Z12, Z15, Z20
+	VMOVDQU8        Z18, K4, Z20
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z21, Z10, Z16
+	VPANDD          Z8, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z9, Z16, Z16
+	VPSHUFB         Z18, Z7, Z18
+	VPSHUFB         Z16, Z7, Z16
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z18, Z21
+	VPDPBUSD        Z13, Z16, Z21
 	PREFETCHT0      64(R11)(AX*2)
 	PREFETCHT0      128(R11)(AX*2)
-	VMOVDQU32       68(DI)(AX*2), Z15
-	VMOVDQA64       Z15, Z17
-	VPBROADCASTD    132(DI)(AX*2), Z21
-	VPERMT2B        Z21, Z10, Z17
+	VMOVDQU32       68(DI)(AX*2), Z16
+	VMOVDQA64       Z16, Z18
+	VPBROADCASTD    132(DI)(AX*2), Z22
+	VPERMT2B        Z22, Z11, Z18
 	KMOVQ           wordMasks<>+16(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z21, Z9, Z15
-	VPANDD          Z7, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
-	VPSHUFB         Z17, Z6, Z17
-	VPSHUFB         Z15, Z6, Z15
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z11, Z17, Z21
-	VPDPBUSD        Z12, Z15, Z21
+	VMOVDQU8        Z18, K4, Z20
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z22, Z10, Z16
+	VPANDD          Z8, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z9, Z16, Z16
+	VPSHUFB         Z18, Z7, Z18
+	VPSHUFB         Z16, Z7, Z16
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z12, Z18, Z22
+	VPDPBUSD        Z13, Z16, Z22
 	PREFETCHT0      64(R11)(CX*1)
 	PREFETCHT0      128(R11)(CX*1)
-	VMOVDQU32       68(DI)(CX*1), Z15
-	VMOVDQA64       Z15, Z17
-	VPBROADCASTD    132(DI)(CX*1), Z22
-	VPERMT2B        Z22, Z10, Z17
+	VMOVDQU32       68(DI)(CX*1), Z16
+	VMOVDQA64       Z16, Z18
+	VPBROADCASTD    132(DI)(CX*1), Z23
+	VPERMT2B        Z23, Z11, Z18
 	KMOVQ           wordMasks<>+24(SB), K4
-	VMOVDQU8        Z17, K4, Z19
-	VMOVDQA64       Z15, Z15
-	VPERMT2B        Z22, Z9, Z15
-	VPANDD          Z7, Z15, Z17
-	VGF2P8AFFINEQB  $0x00, Z8, Z15, Z15
-	VPSHUFB         Z17, Z6, Z17
-	VPSHUFB         Z15, Z6, Z15
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z11, Z17, Z22
-	VPDPBUSD        Z12, Z15, Z22
-	VPUNPCKLDQ      Z20, Z18, Z15
-	VPUNPCKHDQ      Z20, Z18, Z17
-	VPADDD          Z17, Z15, Z15
-	VPUNPCKLDQ      Z22, Z21, Z17
-	VPUNPCKHDQ      Z22, Z21, Z18
-	VPADDD          Z18, Z17, Z17
-	VPUNPCKHQDQ     Z17, Z15, Z18
-	VPUNPCKLQDQ     Z17, Z15, Z15
-	VPADDD          Z18, Z15, Z15
+	VMOVDQU8        Z18, K4, Z20
+	VMOVDQA64       Z16, Z16
+	VPERMT2B        Z23, Z10, Z16
+	VPANDD          Z8, Z16, Z18
+	VGF2P8AFFINEQB  $0x00, Z9, Z16, Z16
+	VPSHUFB         Z18, Z7, Z18
+	VPSHUFB         Z16, Z7, Z16
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z12, Z18, Z23
+	VPDPBUSD        Z13, Z16, Z23
+	VPUNPCKLDQ      Z21, Z19, Z16
+	VPUNPCKHDQ      Z21, Z19, Z18
+	VPADDD          Z18, Z16, Z16
+	VPUNPCKLDQ      Z23, Z22, Z18
+	VPUNPCKHDQ      Z23, Z22, Z19
+	VPADDD          Z19, Z18, Z18
+	VPUNPCKHQDQ     Z18, Z16, Z19
+	VPUNPCKLQDQ     Z18, Z16, Z16
+	VPADDD          Z19, Z16, Z16
 	PREFETCHT0      64(R12)
 	PREFETCHT0      128(R12)
-	VMOVDQU32       68(R8), Z17
-	VMOVDQA64       Z17, Z18
-	VPBROADCASTD    132(R8), Z20
-	VPERMT2B        Z20, Z10, Z18
+	VMOVDQU32       68(R8), Z18
+	VMOVDQA64       Z18, Z19
+	VPBROADCASTD    132(R8), Z21
+	VPERMT2B        Z21, Z11, Z19
 	KMOVQ           wordMasks<>+32(SB), K4
-	VMOVDQU8        Z18, K4, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z20, Z9, Z17
-	VPANDD          Z7, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z8, Z17, Z17
-	VPSHUFB         Z18, Z6, Z18
-	VPSHUFB         Z17, Z6, Z17
-	VMOVDQA32       Z0, Z20
-	VPDPBUSD        Z11, Z18, Z20
-	VPDPBUSD        Z12, Z17, Z20
+	VMOVDQU8        Z19, K4, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z21, Z10, Z18
+	VPANDD          Z8, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z9, Z18, Z18
+	VPSHUFB         Z19, Z7, Z19
+	VPSHUFB         Z18, Z7, Z18
+	VMOVDQA32       Z0, Z21
+	VPDPBUSD        Z12, Z19, Z21
+	VPDPBUSD        Z13, Z18, Z21
 	PREFETCHT0      64(R12)(AX*1)
 	PREFETCHT0      128(R12)(AX*1)
-	VMOVDQU32       68(R8)(AX*1), Z17
-	VMOVDQA64       Z17, Z18
-	VPBROADCASTD    132(R8)(AX*1), Z21
-	VPERMT2B        Z21, Z10, Z18
+	VMOVDQU32       68(R8)(AX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VPBROADCASTD    132(R8)(AX*1), Z22
+	VPERMT2B        Z22, Z11, Z19
 	KMOVQ           wordMasks<>+40(SB), K4
-	VMOVDQU8        Z18, K4, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z21, Z9, Z17
-	VPANDD          Z7, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z8, Z17, Z17
-	VPSHUFB         Z18, Z6, Z18
-	VPSHUFB         Z17, Z6, Z17
-	VMOVDQA32       Z0, Z21
-	VPDPBUSD        Z11, Z18, Z21
-	VPDPBUSD        Z12, Z17, Z21
+	VMOVDQU8        Z19, K4, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z22, Z10, Z18
+	VPANDD          Z8, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z9, Z18, Z18
+	VPSHUFB         Z19, Z7, Z19
+	VPSHUFB         Z18, Z7, Z18
+	VMOVDQA32       Z0, Z22
+	VPDPBUSD        Z12, Z19, Z22
+	VPDPBUSD        Z13, Z18, Z22
 	PREFETCHT0      64(R12)(AX*2)
 	PREFETCHT0      128(R12)(AX*2)
-	VMOVDQU32       68(R8)(AX*2), Z17
-	VMOVDQA64       Z17, Z18
-	VPBROADCASTD    132(R8)(AX*2), Z22
-	VPERMT2B        Z22, Z10, Z18
+	VMOVDQU32       68(R8)(AX*2), Z18
+	VMOVDQA64       Z18, Z19
+	VPBROADCASTD    132(R8)(AX*2), Z23
+	VPERMT2B        Z23, Z11, Z19
 	KMOVQ           wordMasks<>+48(SB), K4
-	VMOVDQU8        Z18, K4, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z22, Z9, Z17
-	VPANDD          Z7, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z8, Z17, Z17
-	VPSHUFB         Z18, Z6, Z18
-	VPSHUFB         Z17, Z6, Z17
-	VMOVDQA32       Z0, Z22
-	VPDPBUSD        Z11, Z18, Z22
-	VPDPBUSD        Z12, Z17, Z22
+	VMOVDQU8        Z19, K4, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z23, Z10, Z18
+	VPANDD          Z8, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z9, Z18, Z18
+	VPSHUFB         Z19, Z7, Z19
+	VPSHUFB         Z18, Z7, Z18
+	VMOVDQA32       Z0, Z23
+	VPDPBUSD        Z12, Z19, Z23
+	VPDPBUSD        Z13, Z18, Z23
 	PREFETCHT0      64(R12)(CX*1)
 	PREFETCHT0      128(R12)(CX*1)
-	VMOVDQU32       68(R8)(CX*1), Z17
-	VMOVDQA64       Z17, Z18
-	VPBROADCASTD    132(R8)(CX*1), Z23
-	VPERMT2B        Z23, Z10, Z18
+	VMOVDQU32       68(R8)(CX*1), Z18
+	VMOVDQA64       Z18, Z19
+	VPBROADCASTD    132(R8)(CX*1), Z24
+	VPERMT2B        Z24, Z11, Z19
 	KMOVQ           wordMasks<>+56(SB), K4
-	VMOVDQU8        Z18, K4, Z19
-	VMOVDQA64       Z17, Z17
-	VPERMT2B        Z23, Z9, Z17
-	VPANDD          Z7, Z17, Z18
-	VGF2P8AFFINEQB  $0x00, Z8, Z17, Z17
-	VPSHUFB         Z18, Z6, Z18
-	VPSHUFB         Z17, Z6, Z17
-	VMOVDQA32       Z0, Z23
-	VPDPBUSD        Z11, Z18, Z23
-	VPDPBUSD        Z12, Z17, Z23
-	VPUNPCKLDQ      Z21, Z20, Z11
-	VPUNPCKHDQ      Z21, Z20, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLDQ      Z23, Z22, Z12
-	VPUNPCKHDQ      Z23, Z22, Z17
-	VPADDD          Z17, Z12, Z12
-	VPUNPCKHQDQ     Z12, Z11, Z17
-	VPUNPCKLQDQ     Z12, Z11, Z11
-	VPADDD          Z17, Z11, Z11
-	VSHUFI32X4      $0x44, Z14, Z13, Z12
-	VSHUFI32X4      $0x44, Z11, Z15, Z17
-	VSHUFI32X4      $0xee, Z14, Z13, Z13
-	VSHUFI32X4      $0xee, Z11, Z15, Z14
-	VSHUFI32X4      $0x88, Z17, Z12, Z11
-	VSHUFI32X4      $0xdd, Z17, Z12, Z12
-	VSHUFI32X4      $0x88, Z14, Z13, Z15
-	VSHUFI32X4      $0xdd, Z14, Z13, Z13
-	VMOVDQU32       quarter0<>+0(SB), Z14
-	VPERMI2Q        Z19, Z16, Z14
-	VPMOVZXWD       Y14, Z14
-	VPSLLD          $0x0c, Z14, Z14
-	VPANDD          Z2, Z14, Z14
-	VPSUBD          Z14, Z3, Z17
-	VPSRAD          $0x1f, Z17, Z17
-	VPANDND         Z14, Z17, Z14
-	VPADDD          Z4, Z14, Z14
-	VADDPS          Z14, Z14, Z17
-	VADDPS          Z5, Z17, Z17
-	VMINPS          Z17, Z14, Z14
-	VPADDD.BCST     196(R13), Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSS    192(R13), Z17
-	VMULPS          Z14, Z17, Z17
-	VFMADD231PS     Z17, Z11, Z1
-	VMOVDQU32       quarter1<>+0(SB), Z11
-	VPERMI2Q        Z19, Z16, Z11
-	VPMOVZXWD       Y11, Z11
-	VPSLLD          $0x0c, Z11, Z11
-	VPANDD          Z2, Z11, Z11
-	VPSUBD          Z11, Z3, Z14
-	VPSRAD          $0x1f, Z14, Z14
-	VPANDND         Z11, Z14, Z11
-	VPADDD          Z4, Z11, Z11
-	VADDPS          Z11, Z11, Z14
-	VADDPS          Z5, Z14, Z14
-	VMINPS          Z14, Z11, Z11
-	VPADDD.BCST     236(R13), Z12, Z12
+	VMOVDQU8        Z19, K4, Z20
+	VMOVDQA64       Z18, Z18
+	VPERMT2B        Z24, Z10, Z18
+	VPANDD          Z8, Z18, Z19
+	VGF2P8AFFINEQB  $0x00, Z9, Z18, Z18
+	VPSHUFB         Z19, Z7, Z19
+	VPSHUFB         Z18, Z7, Z18
+	VMOVDQA32       Z0, Z24
+	VPDPBUSD        Z12, Z19, Z24
+	VPDPBUSD        Z13, Z18, Z24
+	VPUNPCKLDQ      Z22, Z21, Z12
+	VPUNPCKHDQ      Z22, Z21, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLDQ      Z24, Z23, Z13
+	VPUNPCKHDQ      Z24, Z23, Z18
+	VPADDD          Z18, Z13, Z13
+	VPUNPCKHQDQ     Z13, Z12, Z18
+	VPUNPCKLQDQ     Z13, Z12, Z12
+	VPADDD          Z18, Z12, Z12
+	VSHUFI32X4      $0x44, Z15, Z14, Z13
+	VSHUFI32X4      $0x44, Z12, Z16, Z18
+	VSHUFI32X4      $0xee, Z15, Z14, Z14
+	VSHUFI32X4      $0xee, Z12, Z16, Z15
+	VSHUFI32X4      $0x88, Z18, Z13, Z12
+	VSHUFI32X4      $0xdd, Z18, Z13, Z13
+	VSHUFI32X4      $0x88, Z15, Z14, Z16
+	VSHUFI32X4      $0xdd, Z15, Z14, Z14
+	VMOVDQU32       quarter0<>+0(SB), Z15
+	VPERMI2Q        Z20, Z17, Z15
+	VPMOVZXWD       Y15, Z15
+	VPCMPUB         $0x02, Z2, Z15, K4
+	VMOVDQU8.Z      Z15, K4, Z15
+	VPSLLD          $0x0c, Z15, Z15
+	VPANDD          Z3, Z15, Z15
+	VPADDD          Z4, Z15, Z15
+	VMOVAPS         Z15, Z18
+	VFMADD213PS     Z6, Z5, Z18
+	VMINPS          Z18, Z15, Z15
+	VPADDD.BCST     196(R13), Z12, Z12
 	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSS    232(R13), Z14
-	VMULPS          Z11, Z14, Z14
-	VFMADD231PS     Z14, Z12, Z1
-	VMOVDQU32       quarter2<>+0(SB), Z11
-	VPERMI2Q        Z19, Z16, Z11
-	VPMOVZXWD       Y11, Z11
-	VPSLLD          $0x0c, Z11, Z11
-	VPANDD          Z2, Z11, Z11
-	VPSUBD          Z11, Z3, Z12
-	VPSRAD          $0x1f, Z12, Z12
-	VPANDND         Z11, Z12, Z11
-	VPADDD          Z4, Z11, Z11
-	VADDPS          Z11, Z11, Z12
-	VADDPS          Z5, Z12, Z12
-	VMINPS          Z12, Z11, Z11
-	VPADDD.BCST     276(R13), Z15, Z15
-	VCVTDQ2PS       Z15, Z15
-	VBROADCASTSS    272(R13), Z12
-	VMULPS          Z11, Z12, Z12
-	VFMADD231PS     Z12, Z15, Z1
-	VMOVDQU32       quarter3<>+0(SB), Z11
-	VPERMI2Q        Z19, Z16, Z11
-	VPMOVZXWD       Y11, Z11
-	VPSLLD          $0x0c, Z11, Z11
-	VPANDD          Z2, Z11, Z11
-	VPSUBD          Z11, Z3, Z12
-	VPSRAD          $0x1f, Z12, Z12
-	VPANDND         Z11, Z12, Z11
-	VPADDD          Z4, Z11, Z11
-	VADDPS          Z11, Z11, Z12
-	VADDPS          Z5, Z12, Z12
-	VMINPS          Z12, Z11, Z11
-	VPADDD.BCST     316(R13), Z13, Z13
+	VBROADCASTSS    192(R13), Z18
+	VMULPS          Z15, Z18, Z18
+	VFMADD231PS     Z18, Z12, Z1
+	VMOVDQU32       quarter1<>+0(SB), Z12
+	VPERMI2Q        Z20, Z17, Z12
+	VPMOVZXWD       Y12, Z12
+	VPCMPUB         $0x02, Z2, Z12, K4
+	VMOVDQU8.Z      Z12, K4, Z12
+	VPSLLD          $0x0c, Z12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPADDD          Z4, Z12, Z12
+	VMOVAPS         Z12, Z15
+	VFMADD213PS     Z6, Z5, Z15
+	VMINPS          Z15, Z12, Z12
+	VPADDD.BCST     236(R13), Z13, Z13
 	VCVTDQ2PS       Z13, Z13
-	VBROADCASTSS    312(R13), Z12
-	VMULPS          Z11, Z12, Z12
-	VFMADD231PS     Z12, Z13, Z1
+	VBROADCASTSS    232(R13), Z15
+	VMULPS          Z12, Z15, Z15
+	VFMADD231PS     Z15, Z13, Z1
+	VMOVDQU32       quarter2<>+0(SB), Z12
+	VPERMI2Q        Z20, Z17, Z12
+	VPMOVZXWD       Y12, Z12
+	VPCMPUB         $0x02, Z2, Z12, K4
+	VMOVDQU8.Z      Z12, K4, Z12
+	VPSLLD          $0x0c, Z12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPADDD          Z4, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z6, Z5, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     276(R13), Z16, Z16
+	VCVTDQ2PS       Z16, Z16
+	VBROADCASTSS    272(R13), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z16, Z1
+	VMOVDQU32       quarter3<>+0(SB), Z12
+	VPERMI2Q        Z20, Z17, Z12
+	VPMOVZXWD       Y12, Z12
+	VPCMPUB         $0x02, Z2, Z12, K4
+	VMOVDQU8.Z      Z12, K4, Z12
+	VPSLLD          $0x0c, Z12, Z12
+	VPANDD          Z3, Z12, Z12
+	VPADDD          Z4, Z12, Z12
+	VMOVAPS         Z12, Z13
+	VFMADD213PS     Z6, Z5, Z13
+	VMINPS          Z13, Z12, Z12
+	VPADDD.BCST     316(R13), Z14, Z14
+	VCVTDQ2PS       Z14, Z14
+	VBROADCASTSS    312(R13), Z13
+	VMULPS          Z12, Z13, Z13
+	VFMADD231PS     Z13, Z14, Z1
 	ADDQ            $0x00000140, R13
 	ADDQ            $0x00000088, R9
 	ADDQ            $0x00000088, R10

@@ -63,7 +63,7 @@ var quadTypes = []quadType{
 	{"Q6_K", form{group: 16, top: 63}, 210, 4, 0, 2, quadsQ6_K},
 	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 0, 2, quadsIQ4_NL},
 	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 0, 2, quadsIQ4_XS},
-	{"IQ3_S", form{group: 32, top: 31}, 110, 7, 0, 1, quadsIQ3_S},
+	{"IQ3_S", form{group: 32, top: 31}, 110, 8, 0, 1, quadsIQ3_S},
 	{"IQ2_XXS", form{group: 32, top: 127}, 66, 4, 0, 1, quadsIQ2_XXS},
 	{"IQ2_XS", form{group: 16, top: 127}, 74, 5, 0, 1, quadsIQ2_XS},
 	{"IQ2_S", form{group: 16, top: 127}, 82, 5, 0, 1, quadsIQ2_S},

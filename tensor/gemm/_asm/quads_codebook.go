@@ -26,12 +26,12 @@ type points struct {
 	size   int       // points in the codebook
 	bits   VecVirtual
 	levels VecVirtual // of codes
-	scales VecVirtual // factors of four bits
+	scales Mem        // factors of four bits
 }
 
 // newPoints makes the constants. levels are those of codes, periodic; scale is that of four bits.
 func newPoints(q *quads, planes string, size int, levels [64]uint8, scale func(s int) float32) *points {
-	p := &points{q: q, planes: GP64(), size: size, levels: v.reg(), scales: v.reg()}
+	p := &points{q: q, planes: GP64(), size: size, levels: v.reg()}
 	LEAQ(NewDataAddr(Symbol{Name: "\u00b7" + planes}, 0), p.planes)
 	p.bits = inRegister(bitOrder())
 	v.load(dataBytes("levels"+planes, levels), p.levels)
@@ -41,7 +41,7 @@ func newPoints(q *quads, planes string, size int, levels [64]uint8, scale func(s
 			scales[4*s+i] = uint8(bits)
 		}
 	}
-	v.load(dataBytes("scales"+planes, scales), p.scales)
+	p.scales = dataBytes("scales"+planes, scales)
 	return p
 }
 
@@ -53,9 +53,12 @@ func (p *points) lookup(plane int, numbers []VecVirtual, bits [][]OpmaskVirtual)
 
 func (p *points) lookupFrom(first, n int, numbers []VecVirtual, bits [][]OpmaskVirtual) []VecVirtual {
 	if n == 128 {
-		low, high := v.reg(), v.reg()
+		low := v.reg()
 		v.load(Mem{Base: p.planes, Disp: first}, low)
-		v.load(Mem{Base: p.planes, Disp: first + 64}, high)
+		var high Op = Mem{Base: p.planes, Disp: first + 64}
+		if len(numbers) > 1 {
+			high = inRegister(high)
+		}
 		found := make([]VecVirtual, len(numbers))
 		for i, number := range numbers {
 			found[i] = low
@@ -146,14 +149,9 @@ func (p *points) scale(word VecVirtual, right int, d VecVirtual) VecVirtual {
 }
 
 // multiply multiplies elements k to k+31 and accumulates their one or two groups. planes are those of
-// four points of each row in their order; nil: zeros.
+// four points of each row in their order.
 func (p *points) multiply(k int, planes [4]VecVirtual, scale func(g int) VecVirtual) {
 	q := p.q
-	for i := range planes {
-		if planes[i] == nil {
-			planes[i] = q.zero
-		}
-	}
 	var pairs [2][2]VecVirtual // for even and odd pairs of rows: planes 3 and 2, planes 1 and 0
 	for i := range pairs {
 		pairs[0][i], pairs[1][i] = v.reg(), v.reg()
@@ -171,15 +169,8 @@ func (p *points) multiply(k int, planes [4]VecVirtual, scale func(g int) VecVirt
 			}
 		}
 	}
-	for half := range 2 { // of the points
-		var x [2][]VecVirtual
-		for odd := range x {
-			for _, column := range q.x {
-				r, at := v.reg(), k+16*half+8*odd
-				VPBROADCASTQ(Mem{Base: column, Disp: at/32*q.u.blockBytes() + at%32}, r)
-				x[odd] = append(x[odd], r)
-			}
-		}
+	var codes [4][2]VecVirtual // of each point, and pair of rows
+	for half := range 2 {
 		for rows := range 2 {
 			m := v.reg()
 			if half == 0 {
@@ -187,14 +178,26 @@ func (p *points) multiply(k int, planes [4]VecVirtual, scale func(g int) VecVirt
 			} else {
 				VPUNPCKHWD(pairs[rows][1], pairs[rows][0], m)
 			}
-			odd := affine(p.bits, m)
-			even := v.reg()
-			VPSRLW(Imm(4), odd, even)
-			for i, codes := range []VecVirtual{even, odd} {
-				VPERMB(p.levels, codes, codes)
-				for c := range sums {
-					VPDPBUSD(x[i][c], codes, sums[c][half*groups/2][rows])
-				}
+			codes[2*half+1][rows] = affine(p.bits, m)
+		}
+	}
+	for half := range 2 {
+		for rows := range 2 {
+			codes[2*half][rows] = v.reg()
+			VPSRLW(Imm(4), codes[2*half+1][rows], codes[2*half][rows])
+		}
+	}
+	for point := range 4 {
+		for rows := range 2 {
+			VPERMB(p.levels, codes[point][rows], codes[point][rows])
+		}
+	}
+	for point := range 4 {
+		for c, column := range q.x {
+			x, at := v.reg(), k+8*point
+			VPBROADCASTQ(Mem{Base: column, Disp: at/32*q.u.blockBytes() + at%32}, x)
+			for rows := range 2 {
+				VPDPBUSD(x, codes[point][rows], sums[c][point*groups/4][rows])
 			}
 		}
 	}
@@ -241,6 +244,26 @@ func signs(src VecVirtual, right int) VecVirtual {
 	return affine(src, inRegister(dataVector(fmt.Sprintf("parity%d", right), rows, rows)))
 }
 
+// each generates a turn: eight times 32 elements. find generates the planes of the next ones while those before
+// become levels, so that neither waits.
+func (p *points) each(find func(n int) (planes [4]VecVirtual, scale func(g int) VecVirtual)) {
+	inTurn(8, func(n int) func() {
+		planes, scale := find(n)
+		return func() { p.multiply(32*n, planes, scale) }
+	})
+}
+
+// inTurn generates n pieces of work: the first part of each comes before the second part of the one before.
+func inTurn(n int, piece func(i int) (second func())) {
+	second := func() {}
+	for i := range n {
+		next := piece(i)
+		second()
+		second = next
+	}
+	second()
+}
+
 func quadsIQ2_XXS(q *quads) func() {
 	p := newPoints(q, "iq2xxsPlanes", 256, iq2Levels(), iq2Scale)
 	numbers := multishift8([8]int{0, 8, 32, 40, 16, 24, 48, 56})
@@ -248,17 +271,18 @@ func quadsIQ2_XXS(q *quads) func() {
 	return func() {
 		d := v.reg()
 		v.halves(q.u.offset(0), d)
-		for two := range 4 {
-			words := q.words(2+16*two, nil)
-			for i := range 2 {
-				number, sign := v.reg(), v.reg()
-				VPMULTISHIFTQB(words[2*i], numbers, number)
-				VPMULTISHIFTQB(words[2*i+1], sevens, sign)
-				n, bits := []VecVirtual{number}, [][]OpmaskVirtual{{top(number)}}
-				planes := [4]VecVirtual{p.lookup(0, n, bits)[0], p.lookup(1, n, bits)[0], signs(sign, 0)}
-				p.multiply(64*two+32*i, planes, func(int) VecVirtual { return p.scale(words[2*i+1], 28, d) })
+		var words [4]VecVirtual
+		p.each(func(n int) (planes [4]VecVirtual, scale func(g int) VecVirtual) {
+			if n%2 == 0 {
+				words = q.words(2+8*n, nil)
 			}
-		}
+			number, sign, flags := v.reg(), v.reg(), words[n%2*2+1]
+			VPMULTISHIFTQB(words[n%2*2], numbers, number)
+			VPMULTISHIFTQB(flags, sevens, sign)
+			points, bits := []VecVirtual{number}, [][]OpmaskVirtual{{top(number)}}
+			planes = [4]VecVirtual{p.lookup(0, points, bits)[0], p.lookup(1, points, bits)[0], signs(sign, 0), q.zero}
+			return planes, func(int) VecVirtual { return p.scale(flags, 28, d) }
+		})
 	}
 }
 
@@ -269,20 +293,18 @@ func quadsIQ2_XS(q *quads) func() {
 		d := v.reg()
 		v.halves(q.u.offset(0), d)
 		scales := q.words(58, nil)
-		for two := range 4 {
-			words := q.words(2+16*two, nil)
-			for i := range 2 {
-				number, sign := alternate(words[2*i], words[2*i+1])
-				eighth := K()
-				VPTESTMB(one, sign, eighth)
-				n, bits := []VecVirtual{number}, [][]OpmaskVirtual{{top(number), eighth}}
-				planes := [4]VecVirtual{p.lookup(0, n, bits)[0], p.lookup(1, n, bits)[0], signs(sign, 1)}
-				p.multiply(64*two+32*i, planes, func(g int) VecVirtual {
-					g += 4*two + 2*i
-					return p.scale(scales[2+g/8], g%8*4, d)
-				})
+		var words [4]VecVirtual
+		p.each(func(n int) (planes [4]VecVirtual, scale func(g int) VecVirtual) {
+			if n%2 == 0 {
+				words = q.words(2+8*n, nil)
 			}
-		}
+			number, sign := alternate(words[n%2*2], words[n%2*2+1])
+			eighth := K()
+			VPTESTMB(one, sign, eighth)
+			points, bits := []VecVirtual{number}, [][]OpmaskVirtual{{top(number), eighth}}
+			planes = [4]VecVirtual{p.lookup(0, points, bits)[0], p.lookup(1, points, bits)[0], signs(sign, 1), q.zero}
+			return planes, func(g int) VecVirtual { return p.scale(scales[2+n/4], n%4*8+4*g, d) }
+		})
 	}
 }
 
@@ -292,26 +314,25 @@ func quadsIQ2_S(q *quads) func() {
 		d := v.reg()
 		v.halves(q.u.offset(0), d)
 		tail := q.words(66, nil)
-		for four := range 2 {
-			words, flags := q.words(2+16*four, nil), q.words(34+16*four, nil)
-			for two := range 2 {
-				var numbers []VecVirtual
-				var bits [][]OpmaskVirtual
-				for i := range 2 {
-					number := ordered(words[2*two+i])
-					eighth, ninth := pairs(tail[four], 2*two+i)
-					numbers, bits = append(numbers, number), append(bits, []OpmaskVirtual{top(number), eighth, ninth})
-				}
-				low, high := p.lookup(0, numbers, bits), p.lookup(1, numbers, bits)
-				for i := range 2 {
-					n := 4*four + 2*two + i
-					p.multiply(32*n, [4]VecVirtual{low[i], high[i], ordered(flags[2*two+i])}, func(g int) VecVirtual {
-						g += 2 * n
-						return p.scale(tail[2+g/8], g%8*4, d)
-					})
-				}
+		var words, flags [4]VecVirtual
+		var low, high []VecVirtual // of two pieces
+		p.each(func(n int) (planes [4]VecVirtual, scale func(g int) VecVirtual) {
+			if n%4 == 0 {
+				words, flags = q.words(2+4*n, nil), q.words(34+4*n, nil)
 			}
-		}
+			if n%2 == 0 {
+				var points []VecVirtual
+				var bits [][]OpmaskVirtual
+				for i := n; i < n+2; i++ {
+					number := ordered(words[i%4])
+					eighth, ninth := pairs(tail[i/4], i%4)
+					points, bits = append(points, number), append(bits, []OpmaskVirtual{top(number), eighth, ninth})
+				}
+				low, high = p.lookup(0, points, bits), p.lookup(1, points, bits)
+			}
+			planes = [4]VecVirtual{low[n%2], high[n%2], ordered(flags[n%4]), q.zero}
+			return planes, func(g int) VecVirtual { return p.scale(tail[2+n/4], n%4*8+4*g, d) }
+		})
 	}
 }
 
@@ -319,35 +340,35 @@ func quadsIQ2_S(q *quads) func() {
 // bit 1, and bit 2 twice.
 func quadsIQ3_S(q *quads) func() {
 	p := newPoints(q, "iq3sPlanes", 512, iq3Levels(), iq3Scale)
-	low := constant(nibbleMask)
+	low := constantWord(nibbleMask)
 	return func() {
 		d := v.reg()
 		v.halves(q.u.offset(0), d)
-		first, middle, last := q.words(66, nil), q.words(82, nil), q.words(94, nil)
-		flags := append(append([]VecVirtual{first[2], first[3]}, middle[:]...), last[1], last[2])
-		for two := range 4 {
-			words := q.words(2+16*two, nil)
-			for i := range 2 {
-				n := 2*two + i
-				even, odd := alternate(words[2*i], words[2*i+1])
-				eighthEven, eighthOdd := pairs(first[n/4], n%4)
-				numbers, bits := []VecVirtual{even, odd}, [][]OpmaskVirtual{{top(even), eighthEven}, {top(odd), eighthOdd}}
-				x, y := p.lookup(0, numbers, bits), p.lookup(1, numbers, bits)
-				down, up := v.reg(), v.reg()
-				VPSRLW(Imm(4), x[0], down)
-				VPSLLW(Imm(4), x[1], up)
-				planes := [4]VecVirtual{
-					selected(low, x[0], up), selected(low, down, x[1]), selected(low, y[0], y[1]), ordered(flags[n]),
-				}
-				p.multiply(32*n, planes, func(int) VecVirtual { return p.scale(last[3], 4*n, d) })
+		eighths, scales := q.words(66, nil), q.words(94, nil)
+		var words, flags [4]VecVirtual
+		p.each(func(n int) (planes [4]VecVirtual, scale func(g int) VecVirtual) {
+			if n%2 == 0 {
+				words = q.words(2+8*n, nil)
 			}
-		}
+			if n%4 == 0 {
+				flags = q.words(74+4*n, nil)
+			}
+			even, odd := alternate(words[n%2*2], words[n%2*2+1])
+			eighthEven, eighthOdd := pairs(eighths[n/4], n%4)
+			points, bits := []VecVirtual{even, odd}, [][]OpmaskVirtual{{top(even), eighthEven}, {top(odd), eighthOdd}}
+			x, y := p.lookup(0, points, bits), p.lookup(1, points, bits)
+			down, up := v.reg(), v.reg()
+			VPSRLW(Imm(4), x[0], down)
+			VPSLLW(Imm(4), x[1], up)
+			planes = [4]VecVirtual{selected(low, x[0], up), selected(low, down, x[1]), selected(low, y[0], y[1]), ordered(flags[n%4])}
+			return planes, func(int) VecVirtual { return p.scale(scales[3], 4*n, d) }
+		})
 	}
 }
 
 // selected overwrites a with the bits of b that mask has not.
 func selected(mask Op, a, b VecVirtual) VecVirtual {
-	const bThenAElseC = 0xe2
-	VPTERNLOGD(Imm(bThenAElseC), b, mask, a)
+	const cThenAElseB = 0xe4
+	VPTERNLOGD(Imm(cThenAElseB), mask, b, a)
 	return a
 }

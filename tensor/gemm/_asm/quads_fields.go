@@ -30,11 +30,11 @@ func (q *quads) words(offset int, order Op) [4]VecVirtual {
 	return transpose(rows)
 }
 
-// sums returns zeros for each column and four groups, a lane for each row.
-func (q *quads) sums() [][4]VecVirtual {
+// sums returns zeros for each column and groups groups, a lane for each row.
+func (q *quads) sums(groups int) [][4]VecVirtual {
 	columns := make([][4]VecVirtual, len(q.x))
 	for c := range columns {
-		for l := range columns[c] {
+		for l := range groups {
 			columns[c][l] = v.reg()
 			VMOVDQA32(q.zero, columns[c][l])
 		}
@@ -134,9 +134,10 @@ func (f fields) scalesApart(q *quads) (words []VecVirtual) {
 	return all[:]
 }
 
-// each generates a turn, two blocks at a time.
+// each generates a turn.
 func (f fields) each(q *quads) func() {
-	table, scale := v.reg(), rocmScale()
+	table := v.reg()
+	valid, scale := rocmScale()
 	v.load(dataBytes(fmt.Sprintf("levels%d", f.size), f.levels), table)
 	shifts := make([]VecVirtual, len(f.bits))
 	for i, bits := range f.bits {
@@ -147,37 +148,47 @@ func (f fields) each(q *quads) func() {
 	return func() {
 		var apart []VecVirtual
 		if f.apart > 0 {
-			apart = f.scalesApart(q)
+			for _, w := range f.scalesApart(q) {
+				apart = append(apart, valid(w))
+			}
 		}
-		for pair := range 4 {
-			columns := q.sums()
-			var scales [4]VecVirtual
-			for i := range 2 {
-				b := 2*pair + i
-				words, codes := f.words(q, b)
+		inTurn(8, func(b int) func() {
+			words, codes := f.words(q, b)
+			return func() {
+				columns := q.sums(2)
 				for n, w := range codes {
+					levels := make([]VecVirtual, len(shifts))
 					for j, shift := range shifts {
-						k, u := f.next*n+f.nextList*j, v.reg()
+						levels[j] = v.reg()
 						if shift == nil {
-							VPERMB(table, w, u)
+							VPERMB(table, w, levels[j])
 						} else {
-							VPMULTISHIFTQB(w, shift, u)
-							VPERMB(table, u, u)
+							VPMULTISHIFTQB(w, shift, levels[j])
 						}
-						q.add(columns, 2*i+k/16, 32*b+k, u)
+					}
+					for j, shift := range shifts {
+						if shift != nil {
+							VPERMB(table, levels[j], levels[j])
+						}
+					}
+					for j, u := range levels {
+						k := f.next*n + f.nextList*j
+						q.add(columns, k/16, 32*b+k, u)
 					}
 				}
+				scales := map[int]VecVirtual{}
 				for g, p := range f.scales {
 					if apart != nil {
-						words, p = apart, place{pair, 16*i + 8*g}
+						p = place{b / 2, b%2*16 + 8*g}
+						scales[p.word] = apart[p.word]
 					}
-					scales[2*i+g] = scale(words[p.word], p.bit)
+					if scales[p.word] == nil {
+						scales[p.word] = valid(words[p.word])
+					}
+					q.accumulate(2*b+g, columns, g, scale(scales[p.word], p.bit), nil)
 				}
 			}
-			for l, s := range scales {
-				q.accumulate(4*pair+l, columns, l, s, nil)
-			}
-		}
+		})
 	}
 }
 

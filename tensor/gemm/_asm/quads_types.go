@@ -237,8 +237,8 @@ func quadsMXFP4(q *quads) func() {
 }
 
 func quadsROCmFP4Fast(q *quads) func() {
-	scale := rocmScale()
-	convert := func(words VecVirtual) VecVirtual { return scale(words, 8) }
+	valid, scale := rocmScale()
+	convert := func(words VecVirtual) VecVirtual { return scale(valid(words), 8) }
 	return blocks32{size: 17, scale: 15, convert: convert}.eachEntry(q, levels("rocmFP4", rocmFP4))
 }
 

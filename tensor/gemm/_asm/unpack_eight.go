@@ -117,7 +117,8 @@ func eightQ4_1(u *unpacker) func() {
 }
 
 func eightROCmFP4(u *unpacker) func() {
-	nibble, levels, scale := constant(nibbleMask), levels("rocmFP4", rocmFP4), rocmScale()
+	nibble, levels := constant(nibbleMask), levels("rocmFP4", rocmFP4)
+	valid, scale := rocmScale()
 	return func() {
 		c := chunks{u, map[int][4]VecVirtual{}}
 		for b := range 8 {
@@ -126,7 +127,7 @@ func eightROCmFP4(u *unpacker) func() {
 					u.storeLevels(lookup(masked(c.piece(18*b, i), 4*part, nibble), levels), 32*b+16*part+4*i)
 				}
 			}
-			w := c.word(18*b+16, 2)
+			w := valid(c.word(18*b+16, 2))
 			u.storeScale(scale(w, 0), 2*b)
 			u.storeScale(scale(w, 8), 2*b+1)
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -78,9 +80,10 @@ func unpackMXFP4(u *unpacker) func() {
 }
 
 func unpackROCmFP4(u *unpacker) func() {
-	nibble, levels, scale := constant(nibbleMask), levels("rocmFP4", rocmFP4), rocmScale()
+	nibble, levels := constant(nibbleMask), levels("rocmFP4", rocmFP4)
+	valid, scale := rocmScale()
 	return func() {
-		w := u.word(14)
+		w := valid(u.word(14))
 		u.storeScale(scale(w, 16), 0)
 		u.storeScale(scale(w, 24), 1)
 		u.storeTable(u.codes(0), nibble, levels, 0, 16)
@@ -88,27 +91,30 @@ func unpackROCmFP4(u *unpacker) func() {
 }
 
 func unpackROCmFP4Fast(u *unpacker) func() {
-	nibble, levels, scale := constant(nibbleMask), levels("rocmFP4", rocmFP4), rocmScale()
+	nibble, levels := constant(nibbleMask), levels("rocmFP4", rocmFP4)
+	valid, scale := rocmScale()
 	return func() {
-		u.storeScale(scale(u.word(13), 24), 0)
+		u.storeScale(scale(valid(u.word(13)), 24), 0)
 		u.storeTable(u.codes(0), nibble, levels, 0, 16)
 	}
 }
 
 func unpackROCmFP8(u *unpacker) func() {
-	bias, scale := constant(0x80808080), rocmScale()
+	bias := constant(0x80808080)
+	valid, scale := rocmScale()
 	return func() {
-		u.storeScale(scale(u.word(29), 24), 0)
+		u.storeScale(scale(valid(u.word(29)), 24), 0)
 		u.storeSigned(0, bias)
 	}
 }
 
 func unpackROCmFP2(u *unpacker) func() {
 	v.beginInsert64()
-	levels, scale := levels("rocmFP2", rocmFP2), rocmScale()
+	levels := levels("rocmFP2", rocmFP2)
+	valid, scale := rocmScale()
 	spread, mask := table("spreadFP2", 0x0101010100000000, 0x0303030302020202), spreadMasks(3)
 	return func() {
-		w := u.word(6)
+		w := valid(u.word(6))
 		u.storeScale(scale(w, 16), 0)
 		u.storeScale(scale(w, 24), 1)
 		for half := range 2 {
@@ -127,12 +133,13 @@ func unpackROCmFP2(u *unpacker) func() {
 
 func unpackROCmFP3(u *unpacker) func() {
 	v.beginInsert64()
-	levels, scale := levels("rocmFP3", rocmFP3), rocmScale()
+	levels := levels("rocmFP3", rocmFP3)
+	valid, scale := rocmScale()
 	// 12 bits of four codes in each word, in the odd ones from bit 4 on.
 	spread, mask := table("spreadFP3", 0x8080020180800100, 0x8080050480800403), spreadMasks(7)
 	shift := table("shiftFP3", 4<<32, 4<<32)
 	return func() {
-		w := u.word(10)
+		w := valid(u.word(10))
 		u.storeScale(scale(w, 16), 0)
 		u.storeScale(scale(w, 24), 1)
 		for half := range 2 {
@@ -150,14 +157,15 @@ func unpackROCmFP3(u *unpacker) func() {
 // unpackROCmFP6: the bias is 32, and a code has a sign and a magnitude, where
 // minus zero stands for -32.
 func unpackROCmFP6(u *unpacker) func() {
-	scale, mask := rocmScale(), spreadMasks(63)
+	valid, scale := rocmScale()
+	mask := spreadMasks(63)
 	spread := [2]Op{
 		table("spreadFP6Low", 0x8005040380020100, 0x800b0a0980080706),
 		table("spreadFP6High", 0x8007060580040302, 0x800d0c0b800a0908),
 	}
 	sign, magnitude, twice := constant(0x20202020), constant(0x1f1f1f1f), constant(0x40404040)
 	return func() {
-		w := u.word(22)
+		w := valid(u.word(22))
 		u.storeScale(scale(w, 16), 0)
 		u.storeScale(scale(w, 24), 1)
 		for half := range 2 {
@@ -203,19 +211,22 @@ func spreadFields(src VecVirtual, left int, masks [4]Op) VecVirtual {
 
 // rocmScale returns what converts a scale byte, the bits from right on of a word. It is half an unsigned e4m3: with
 // its exponent E and mantissa m, (8 + m)*2^(E-11), or m*2^-10 for E = 0, which is the smaller of the first and
-// twice the first less 2^-7. Bytes from 0x7f on are zero.
-func rocmScale() func(w VecVirtual, right int) VecVirtual {
-	field, last, bias, offset := constant(0xff<<20), constant(0x7e<<20), constant((127-8)<<23), constant(0xbc000000)
-	return func(w VecVirtual, right int) VecVirtual {
-		b := masked(w, right-20, field)
-		invalid, tiny := v.reg(), v.reg()
-		VPSUBD(b, inRegister(last), invalid)
-		VPSRAD(Imm(31), invalid, invalid)
-		v.andNot(invalid, b, b)
-		VPADDD(bias, b, b)
-		VADDPS(b, b, tiny)
-		VADDPS(offset, tiny, tiny)
-		VMINPS(tiny, b, b)
-		return b
+// twice the first less 2^-7. Bytes from 0x7f on are zero, which valid makes of words of them.
+func rocmScale() (valid func(words VecVirtual) VecVirtual, scale func(w VecVirtual, right int) VecVirtual) {
+	last, field, bias := constant(0x7e7e7e7e), constant(0x7f<<20), constant((127-8)<<23)
+	two, offset := constant(math.Float32bits(2)), constant(math.Float32bits(-0x1p-7))
+	valid = func(words VecVirtual) VecVirtual {
+		r := v.reg()
+		v.bytesUpTo(last, words, r)
+		return r
 	}
+	scale = func(w VecVirtual, right int) VecVirtual {
+		s, tiny := masked(w, right-20, field), v.reg()
+		VPADDD(bias, s, s)
+		VMOVAPS(s, tiny)
+		VFMADD213PS(offset, inRegister(two), tiny)
+		VMINPS(tiny, s, s)
+		return s
+	}
+	return valid, scale
 }

@@ -31,6 +31,8 @@ type vector interface {
 	insert64(lane int, m Mem, dst VecVirtual)
 	// insertRegister sets lane, 128 bits, of dst.
 	insertRegister(lane int, src, dst VecVirtual)
+	// bytesUpTo copies the bytes that are not above those of limit, and clears the others.
+	bytesUpTo(limit Op, src, dst VecVirtual)
 	// addWhere adds value to the bytes of dst where a bit of bits is set in
 	// flags.
 	addWhere(flags VecVirtual, bits, value Op, dst VecVirtual)
@@ -192,6 +194,13 @@ func (avx512) insertRegister(lane int, src, dst VecVirtual) {
 	VINSERTI32X4(Imm(uint64(lane)), src.AsX(), dst, dst)
 }
 
+func (avx512) bytesUpTo(limit Op, src, dst VecVirtual) {
+	const atMost = 2
+	k := K()
+	VPCMPUB(Imm(atMost), limit, src, k)
+	VMOVDQU8_Z(src, k, dst)
+}
+
 func (avx512) addWhere(flags VecVirtual, bits, value Op, dst VecVirtual) {
 	k := K()
 	VPTESTMB(bits, flags, k)
@@ -269,6 +278,12 @@ func (avx2) insert64(lane int, m Mem, dst VecVirtual) {
 
 func (avx2) insertRegister(lane int, src, dst VecVirtual) {
 	VINSERTI128(Imm(uint64(lane)), src.AsX(), dst, dst)
+}
+
+func (avx2) bytesUpTo(limit Op, src, dst VecVirtual) {
+	VPMINUB(limit, src, dst)
+	VPCMPEQB(src, dst, dst)
+	VPAND(src, dst, dst)
 }
 
 func (avx2) addWhere(flags VecVirtual, bits, value Op, dst VecVirtual) {
