@@ -28,7 +28,6 @@ type quadType struct {
 	name string
 	form
 	bytes, visits int
-	turns         int // rows are fetched side by side, so many turns before they are needed; 0: one after the other, before their turns
 	columns       int // that there are registers for
 	body          func(*quads) func()
 }
@@ -36,43 +35,41 @@ type quadType struct {
 // quads generates the function of one type that multiplies 256 elements of
 // each of 16 rows at a time.
 type quads struct {
-	u       *unpacker
-	x       []GPVirtual // of each column
-	ahead   []GPVirtual // what is fetched: the next rows, or every fourth row some turns later
-	turns   int
-	acc     []VecVirtual // of each column
-	zero    VecVirtual
-	lanes   [4]OpmaskVirtual // of each quarter but the first
-	visits  int              // how many times a turn looks at each row
-	looks   int              // of this turn, so far
-	visited [tileRows]int    // of each row
+	u      *unpacker
+	x      []GPVirtual  // of each column
+	ahead  GPVirtual    // what is fetched
+	acc    []VecVirtual // of each column
+	zero   VecVirtual
+	lanes  [4]OpmaskVirtual // of each quarter but the first
+	visits int              // how many times a turn looks at each row
+	looks  int              // of this turn, so far
 }
 
 // quadTypes lists the types. bytes are those of 256 elements; visits is how
-// many times a row is looked at. In which order memory is fetched was chosen by measurement.
+// many times a row is looked at.
 var quadTypes = []quadType{
-	{"Q4_0", form{group: 32, top: 15}, 144, 2, 0, 2, quadsQ4_0},
-	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, 0, 2, quadsQ4_1},
-	{"Q5_0", form{group: 32, top: 31}, 176, 2, 3, 2, quadsQ5_0},
-	{"Q5_1", form{group: 32, top: 31, min: true}, 192, 2, 3, 1, quadsQ5_1},
-	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, 2, 2, quadsQ8_0},
-	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, 0, 2, quadsQ2_K},
-	{"Q3_K", form{group: 16, top: 15}, 110, 4, 0, 2, quadsQ3_K},
-	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 0, 2, quadsQ4_K},
-	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 0, 2, quadsQ5_K},
-	{"Q6_K", form{group: 16, top: 63}, 210, 4, 0, 2, quadsQ6_K},
-	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 0, 2, quadsIQ4_NL},
-	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 0, 2, quadsIQ4_XS},
-	{"IQ3_S", form{group: 32, top: 31}, 110, 8, 0, 1, quadsIQ3_S},
-	{"IQ2_XXS", form{group: 32, top: 127}, 66, 4, 0, 1, quadsIQ2_XXS},
-	{"IQ2_XS", form{group: 16, top: 127}, 74, 5, 0, 1, quadsIQ2_XS},
-	{"IQ2_S", form{group: 16, top: 127}, 82, 5, 0, 1, quadsIQ2_S},
-	{"MXFP4", form{group: 32, top: 31}, 136, 2, 4, 2, quadsMXFP4},
-	{"Q2_0_ROCMFPX", form{group: 16, top: 15}, 80, 8, 0, 2, quadsROCmFP2},
-	{"Q3_0_ROCMFPX", form{group: 16, top: 15}, 112, 8, 0, 2, quadsROCmFP3},
-	{"Q4_0_ROCMFP4", form{group: 16, top: 31}, 144, 9, 0, 2, quadsROCmFP4},
-	{"Q6_0_ROCMFPX", form{group: 16, top: 63}, 208, 16, 0, 2, quadsROCmFP6},
-	{"Q4_0_ROCMFP4_FAST", form{group: 32, top: 31}, 136, 2, 4, 1, quadsROCmFP4Fast},
+	{"Q4_0", form{group: 32, top: 15}, 144, 2, 2, quadsQ4_0},
+	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, 2, quadsQ4_1},
+	{"Q5_0", form{group: 32, top: 31}, 176, 2, 2, quadsQ5_0},
+	{"Q5_1", form{group: 32, top: 31, min: true}, 192, 2, 1, quadsQ5_1},
+	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, 2, quadsQ8_0},
+	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, 2, quadsQ2_K},
+	{"Q3_K", form{group: 16, top: 15}, 110, 4, 2, quadsQ3_K},
+	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 2, quadsQ4_K},
+	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 2, quadsQ5_K},
+	{"Q6_K", form{group: 16, top: 63}, 210, 4, 2, quadsQ6_K},
+	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 2, quadsIQ4_NL},
+	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 2, quadsIQ4_XS},
+	{"IQ3_S", form{group: 32, top: 31}, 110, 8, 1, quadsIQ3_S},
+	{"IQ2_XXS", form{group: 32, top: 127}, 66, 4, 1, quadsIQ2_XXS},
+	{"IQ2_XS", form{group: 16, top: 127}, 74, 5, 1, quadsIQ2_XS},
+	{"IQ2_S", form{group: 16, top: 127}, 82, 5, 1, quadsIQ2_S},
+	{"MXFP4", form{group: 32, top: 31}, 136, 2, 2, quadsMXFP4},
+	{"Q2_0_ROCMFPX", form{group: 16, top: 15}, 80, 8, 2, quadsROCmFP2},
+	{"Q3_0_ROCMFPX", form{group: 16, top: 15}, 112, 8, 2, quadsROCmFP3},
+	{"Q4_0_ROCMFP4", form{group: 16, top: 31}, 144, 9, 2, quadsROCmFP4},
+	{"Q6_0_ROCMFPX", form{group: 16, top: 63}, 208, 16, 2, quadsROCmFP6},
+	{"Q4_0_ROCMFP4_FAST", form{group: 32, top: 31}, 136, 2, 1, quadsROCmFP4Fast},
 }
 
 // hasQuads reports whether the instruction set has that function for a type.
@@ -96,7 +93,7 @@ func quadDots() {
 func quadDot(name string, n int, t quadType) {
 	dotFunction(name)
 	u := newUnpacker(t.form, 256, t.bytes)
-	q := &quads{u: u, zero: v.reg(), visits: t.visits, turns: t.turns}
+	q := &quads{u: u, zero: v.reg(), visits: t.visits}
 	v.zero(q.zero)
 	for range n {
 		q.acc = append(q.acc, v.reg())
@@ -112,22 +109,17 @@ func quadDot(name string, n int, t quadType) {
 		for _, acc := range q.acc {
 			v.zero(acc)
 		}
-		q.lookAhead()
+		q.ahead = GP64()
+		Load(Param("ahead"), q.ahead)
+		ADDQ(parameter(Param("w").Base()), q.ahead)
 		q.x = columnPointers("x", 0, n)
 		u.loop(func() {
-			q.looks, q.visited = 0, [tileRows]int{}
-			q.turnAhead()
+			q.looks = 0
 			body()
 			for _, x := range q.x {
 				ADDQ(U32(256/32*u.blockBytes()), x)
 			}
-			for _, p := range q.ahead {
-				if t.turns == 0 {
-					ADDQ(U32(tileRows*t.bytes), p)
-				} else {
-					ADDQ(U32(t.bytes), p)
-				}
-			}
+			ADDQ(U32(tileRows*t.bytes), q.ahead)
 		}, func() {})
 		store(q.acc)
 	})
@@ -135,87 +127,22 @@ func quadDot(name string, n int, t quadType) {
 	RET()
 }
 
-// lookAhead points ahead at what comes next, or a few turns later.
-func (q *quads) lookAhead() {
-	w := Load(Param("w").Base(), GP64())
-	q.ahead = nil
-	if q.turns == 0 {
-		p := GP64()
-		Load(Param("ahead"), p)
-		ADDQ(w, p)
-		q.ahead = append(q.ahead, p)
-		return
-	}
-	distance, turns := GP64(), GP64()
-	MOVQ(U32(q.turns), distance)
-	Load(Param("blocks"), turns)
-	CMPQ(turns, distance)
-	CMOVQLT(turns, distance)
-	IMUL3Q(U32(q.u.bytes), distance, distance)
-	for i := range 4 {
-		p := GP64()
-		if i == 0 {
-			LEAQ(Mem{Base: w, Index: distance, Scale: 1}, p)
-		} else {
-			LEAQ(Mem{Base: q.ahead[i-1], Index: q.u.stride, Scale: 4}, p)
-		}
-		q.ahead = append(q.ahead, p)
-	}
-	CMPQ(turns, Imm(uint64(q.turns)))
-	JGE(LabelRef("long"))
-	q.nextRows()
-	Label("long")
-}
-
-// turnAhead goes on with the beginning of the next rows when the ends of these are fetched.
-func (q *quads) turnAhead() {
-	if q.turns == 0 {
-		return
-	}
-	CMPQ(q.u.blocks, Imm(uint64(q.turns)))
-	JNE(LabelRef("within"))
-	q.nextRows()
-	Label("within")
-}
-
-// nextRows moves ahead from the end of the rows to the beginning of the next.
-func (q *quads) nextRows() {
-	next, row := GP64(), GP64()
-	Load(Param("ahead"), next)
-	Load(Param("blocks"), row)
-	IMUL3Q(U32(q.u.bytes), row, row)
-	SUBQ(row, next)
-	for _, p := range q.ahead {
-		ADDQ(next, p)
-	}
-}
-
 // row loads 64 bytes of a row, and fetches what is due.
 func (q *quads) row(r, offset int) VecVirtual {
-	q.fetch(r)
+	q.fetch()
 	z := v.reg()
 	v.load(q.u.at(r, offset), z)
 	return z
 }
 
-// fetch fetches what a look at row r stands for: some lines of what is ahead.
-func (q *quads) fetch(r int) {
-	if q.turns == 0 {
-		turn, looks := tileRows*q.u.bytes, tileRows*q.visits
-		from, end := turn*q.looks/looks, turn*(q.looks+1)/looks
-		for at := (from + 63) &^ 63; at < end; at += 64 {
-			PREFETCHT0(Mem{Base: q.ahead[0], Disp: at})
-		}
-	} else {
-		lines := (q.u.bytes + 63) / 64
-		for line := lines * q.visited[r] / q.visits; line < lines*(q.visited[r]+1)/q.visits; line++ {
-			m := q.u.at(r, 64*line)
-			m.Base = q.ahead[r/4]
-			PREFETCHT0(m)
-		}
+// fetch fetches what a look at a row stands for: some lines of what is ahead, in the order of their addresses.
+func (q *quads) fetch() {
+	turn, looks := tileRows*q.u.bytes, tileRows*q.visits
+	from, end := turn*q.looks/looks, turn*(q.looks+1)/looks
+	for at := (from + 63) &^ 63; at < end; at += 64 {
+		PREFETCHT0(Mem{Base: q.ahead, Disp: at})
 	}
 	q.looks++
-	q.visited[r]++
 }
 
 // activations returns, for each column, the activations that multiply levels:

@@ -20,7 +20,7 @@ func (q *quads) words(offset int, order Op) [4]VecVirtual {
 	for i := range rows {
 		rows[i] = v.reg()
 		for l := range 4 {
-			q.fetch(4*l + i)
+			q.fetch()
 			v.insert(l, q.u.at(4*l+i, offset), rows[i])
 		}
 		if order != nil {

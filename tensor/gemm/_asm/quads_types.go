@@ -363,7 +363,7 @@ func quadsQ2_K(q *quads) func() {
 		each16(q, func(step int) func(int) VecVirtual {
 			pair := twoRows(2, step%2*4, step%2*4+2, 0)
 			return func(r int) VecVirtual {
-				q.fetch(r)
+				q.fetch()
 				return affine(q.twice(r, 16+step/2*32), pair)
 			}
 		})
@@ -376,7 +376,7 @@ func quadsQ3_K(q *quads) func() {
 		each16(q, func(step int) func(int) VecVirtual {
 			pair, third := twoRows(2, step%2*4, step%2*4+2, 0), twoRows(1, 2*step, 2*step+1, 2)
 			return func(r int) VecVirtual {
-				q.fetch(r)
+				q.fetch()
 				z := affine(q.twice(r, 32+step/2*32), pair)
 				v.or(affine(q.twice(r, 0), third), z, z)
 				return z
