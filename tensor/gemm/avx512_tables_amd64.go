@@ -63,8 +63,6 @@ var avx512Dots = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q8_0_ROCMFPX:      {avx512DotQ8_0_ROCMFPXx1},
 }
 
-var avx512Eights = map[tensor.Type]*[dotColumns]dotFunc{}
-
 var avx512Quads = map[tensor.Type]*[dotColumns]dotFunc{
 	tensor.Q4_0:              {avx512DotQuadsQ4_0x1, avx512DotQuadsQ4_0x2},
 	tensor.Q4_1:              {avx512DotQuadsQ4_1x1, avx512DotQuadsQ4_1x2},

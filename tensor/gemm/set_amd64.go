@@ -15,8 +15,7 @@ func nativeSets() (list []*Set) {
 	if avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI && x.HasAVX512VBMI && x.HasAVX512GFNI {
 		s := newNative("avx512")
 		maps.Copy(s.unpack, avx512Unpackers)
-		s.dot, s.dot256 = avx512Dots, maps.Clone(avx512Eights)
-		maps.Copy(s.dot256, avx512Quads)
+		s.dot, s.dot256 = avx512Dots, avx512Quads
 		s.product, s.float, s.reduce = avx512Products, avx512Floats, avx512Reduce
 		list = append(list, s)
 	}

@@ -152,11 +152,11 @@ func (p *points) scale(word VecVirtual, right int, d VecVirtual) VecVirtual {
 // four points of each row in their order.
 func (p *points) multiply(k int, planes [4]VecVirtual, scale func(g int) VecVirtual) {
 	q := p.q
-	var pairs [2][2]VecVirtual // for even and odd pairs of rows: planes 3 and 2, planes 1 and 0
-	for i := range pairs {
-		pairs[0][i], pairs[1][i] = v.reg(), v.reg()
-		VPUNPCKLBW(planes[2-2*i], planes[3-2*i], pairs[0][i])
-		VPUNPCKHBW(planes[2-2*i], planes[3-2*i], pairs[1][i])
+	var two [2][2]VecVirtual // for even and odd pairs of rows: planes 3 and 2, planes 1 and 0
+	for i := range two {
+		two[0][i], two[1][i] = v.reg(), v.reg()
+		VPUNPCKLBW(planes[2-2*i], planes[3-2*i], two[0][i])
+		VPUNPCKHBW(planes[2-2*i], planes[3-2*i], two[1][i])
 	}
 	groups := 32 / q.u.group
 	sums := make([][][2]VecVirtual, len(q.x)) // for each column, group and pair of rows
@@ -174,9 +174,9 @@ func (p *points) multiply(k int, planes [4]VecVirtual, scale func(g int) VecVirt
 		for rows := range 2 {
 			m := v.reg()
 			if half == 0 {
-				VPUNPCKLWD(pairs[rows][1], pairs[rows][0], m)
+				VPUNPCKLWD(two[rows][1], two[rows][0], m)
 			} else {
-				VPUNPCKHWD(pairs[rows][1], pairs[rows][0], m)
+				VPUNPCKHWD(two[rows][1], two[rows][0], m)
 			}
 			codes[2*half+1][rows] = affine(p.bits, m)
 		}

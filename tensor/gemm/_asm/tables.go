@@ -19,7 +19,9 @@ func writeTables(path string) {
 	fmt.Fprintf(&b, "var %sProducts = map[productKey]*[len(widths)]productFunc{\n%s}\n\n", name, &tables.products)
 	fmt.Fprintf(&b, "var %sUnpackers = map[tensor.Type]unpackFunc{\n%s}\n\n", name, &tables.unpacks)
 	fmt.Fprintf(&b, "var %sDots = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.dots)
-	fmt.Fprintf(&b, "var %sEights = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.eights)
+	if tables.eights.Len() > 0 {
+		fmt.Fprintf(&b, "var %sEights = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.eights)
+	}
 	if tables.quads.Len() > 0 {
 		fmt.Fprintf(&b, "var %sQuads = map[tensor.Type]*[dotColumns]dotFunc{\n%s}\n\n", name, &tables.quads)
 	}
