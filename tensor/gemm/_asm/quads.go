@@ -168,39 +168,56 @@ func (q *quads) activations(k [4]int, from int) (columns []VecVirtual) {
 // lane for each row. row generates the levels of one row: a vector for each
 // list of elements, as those for activations.
 func (q *quads) multiply(elements [][4]int, row func(r int) []VecVirtual) (columns [][4]VecVirtual) {
-	columns = make([][4]VecVirtual, len(q.x))
+	return q.multiplyAll([][][4]int{elements}, func(r int) [][]VecVirtual { return [][]VecVirtual{row(r)} })[0]
+}
+
+// multiplyAll is multiply for several fours of groups, whose levels come of one look at a row.
+func (q *quads) multiplyAll(fours [][][4]int, row func(r int) [][]VecVirtual) (sums [][][4]VecVirtual) {
 	parts := q.u.form.bytes()
-	x := make([][][]VecVirtual, len(parts))
-	for p, from := range parts {
-		for _, k := range elements {
-			x[p] = append(x[p], q.activations(k, from))
+	x := make([][][][]VecVirtual, len(fours))
+	for f, elements := range fours {
+		x[f] = make([][][]VecVirtual, len(parts))
+		for p, from := range parts {
+			for _, k := range elements {
+				x[f][p] = append(x[f][p], q.activations(k, from))
+			}
 		}
+		sums = append(sums, make([][4]VecVirtual, len(q.x)))
 	}
 	for j := range 4 {
-		sums := make([][4]VecVirtual, len(columns))
+		lanes := make([][][4]VecVirtual, len(fours))
 		for i := range 4 {
-			levels := row(4*j + i)
-			for c := range columns {
-				sums[c][i] = v.reg()
-				VMOVDQA32(q.zero, sums[c][i])
-				for p := range parts {
-					if p > 0 { // high bytes come first
-						VPSLLD(Imm(8), sums[c][i], sums[c][i])
+			for f, levels := range row(4*j + i) {
+				if i == 0 {
+					lanes[f] = make([][4]VecVirtual, len(q.x))
+				}
+				for c := range q.x {
+					z := v.reg()
+					VMOVDQA32(q.zero, z)
+					for p := range parts {
+						if p > 0 { // high bytes come first
+							VPSLLD(Imm(8), z, z)
+						}
+						for h, u := range levels {
+							VPDPBUSD(x[f][p][h][c], u, z)
+						}
 					}
-					for h, u := range levels {
-						VPDPBUSD(x[p][h][c], u, sums[c][i])
-					}
+					lanes[f][c][i] = z
 				}
 			}
 		}
-		for c := range columns {
-			columns[c][j] = tree(sums[c])
+		for f := range fours {
+			for c := range q.x {
+				sums[f][c][j] = tree(lanes[f][c])
+			}
 		}
 	}
-	for c := range columns {
-		columns[c] = exchange(columns[c])
+	for f := range fours {
+		for c := range q.x {
+			sums[f][c] = exchange(sums[f][c])
+		}
 	}
-	return columns
+	return sums
 }
 
 // tree adds up the four lanes of each quarter: lane i of a quarter of the

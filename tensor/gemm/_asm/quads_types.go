@@ -338,14 +338,41 @@ func twoRows(n, first, second, to int) VecVirtual {
 	return matrix([4]bitMoves{a, a, b, b})
 }
 
-// each16 generates groups of 16, in four steps of four groups. levels returns, for a
-// step, what makes levels of row r, of elements 64*step to 64*step+63.
-func each16(q *quads, levels func(step int) func(r int) VecVirtual) {
-	for step := range 4 {
-		k, row := 64*step, levels(step)
-		sums := q.multiply([][4]int{{k, k + 16, k + 32, k + 48}}, func(r int) []VecVirtual { return []VecVirtual{row(r)} })
-		for l := range 4 {
-			q.stored(4*step+l, sums, l)
+// A halfRow makes levels of 128 elements of a row, in two fours of groups of 16. What load loads has both.
+type halfRow struct {
+	load   func(r int) []VecVirtual
+	levels [2]func(loaded []VecVirtual) VecVirtual
+}
+
+// each16 generates groups of 16. With one column there are registers for both fours of a half
+// at a time, else each row is looked at once for either.
+func each16(q *quads, half func(half int) halfRow) {
+	for h := range 2 {
+		row := half(h)
+		var fours [2][][4]int
+		for f := range fours {
+			k := 128*h + 64*f
+			fours[f] = [][4]int{{k, k + 16, k + 32, k + 48}}
+		}
+		var sums [2][][4]VecVirtual
+		if len(q.x) == 1 {
+			copy(sums[:], q.multiplyAll(fours[:], func(r int) [][]VecVirtual {
+				q.fetch()
+				q.fetch()
+				loaded := row.load(r)
+				return [][]VecVirtual{{row.levels[0](loaded)}, {row.levels[1](loaded)}}
+			}))
+		}
+		for f, levels := range row.levels {
+			if sums[f] == nil {
+				sums[f] = q.multiply(fours[f], func(r int) []VecVirtual {
+					q.fetch()
+					return []VecVirtual{levels(row.load(r))}
+				})
+			}
+			for l := range 4 {
+				q.stored(8*h+4*f+l, sums[f], l)
+			}
 		}
 	}
 }
@@ -360,12 +387,13 @@ func (q *quads) twice(r, offset int) VecVirtual {
 func quadsQ2_K(q *quads) func() {
 	return func() {
 		q.u.storeScalesQ2_K()
-		each16(q, func(step int) func(int) VecVirtual {
-			pair := twoRows(2, step%2*4, step%2*4+2, 0)
-			return func(r int) VecVirtual {
-				q.fetch()
-				return affine(q.twice(r, 16+step/2*32), pair)
+		each16(q, func(half int) (row halfRow) {
+			row.load = func(r int) []VecVirtual { return []VecVirtual{q.twice(r, 16+32*half)} }
+			for f := range row.levels {
+				pair := twoRows(2, 4*f, 4*f+2, 0)
+				row.levels[f] = func(loaded []VecVirtual) VecVirtual { return affine(loaded[0], pair) }
 			}
+			return row
 		})
 	}
 }
@@ -373,14 +401,17 @@ func quadsQ2_K(q *quads) func() {
 func quadsQ3_K(q *quads) func() {
 	return func() {
 		q.u.storeScalesQ3_K()
-		each16(q, func(step int) func(int) VecVirtual {
-			pair, third := twoRows(2, step%2*4, step%2*4+2, 0), twoRows(1, 2*step, 2*step+1, 2)
-			return func(r int) VecVirtual {
-				q.fetch()
-				z := affine(q.twice(r, 32+step/2*32), pair)
-				v.or(affine(q.twice(r, 0), third), z, z)
-				return z
+		each16(q, func(half int) (row halfRow) {
+			row.load = func(r int) []VecVirtual { return []VecVirtual{q.twice(r, 32+32*half), q.twice(r, 0)} }
+			for f := range row.levels {
+				pair, third := twoRows(2, 4*f, 4*f+2, 0), twoRows(1, 4*half+2*f, 4*half+2*f+1, 2)
+				row.levels[f] = func(loaded []VecVirtual) VecVirtual {
+					z := affine(loaded[0], pair)
+					v.or(affine(loaded[1], third), z, z)
+					return z
+				}
 			}
+			return row
 		})
 	}
 }
@@ -388,15 +419,21 @@ func quadsQ3_K(q *quads) func() {
 func quadsQ6_K(q *quads) func() {
 	return func() {
 		q.u.storeScalesQ6_K()
-		each16(q, func(step int) func(int) VecVirtual {
-			half, high := step/2, step%2
-			top := twoRows(2, 4*high, 4*high+2, 4)
-			nibble := matrix(all(field(4, 4*high, 0)))
-			return func(r int) VecVirtual {
-				z := affine(q.row(r, 64*half), nibble)
-				v.or(affine(q.twice(r, 128+32*half), top), z, z)
-				return z
+		each16(q, func(half int) (row halfRow) {
+			row.load = func(r int) []VecVirtual {
+				nibbles := v.reg()
+				v.load(q.u.at(r, 64*half), nibbles)
+				return []VecVirtual{nibbles, q.twice(r, 128+32*half)}
 			}
+			for f := range row.levels {
+				nibble, top := matrix(all(field(4, 4*f, 0))), twoRows(2, 4*f, 4*f+2, 4)
+				row.levels[f] = func(loaded []VecVirtual) VecVirtual {
+					z := affine(loaded[0], nibble)
+					v.or(affine(loaded[1], top), z, z)
+					return z
+				}
+			}
+			return row
 		})
 	}
 }
