@@ -314,7 +314,7 @@ func share(v, limit float64) float64 {
 
 func (b *bencher) print(s *streams) error {
 	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "test\ttokens/s\tquartiles\tshare (quartiles) of what all threads can do\n")
+	fmt.Fprintf(t, "test\ttokens/s\tquartiles\tshare (quartiles)\n")
 	for _, r := range b.results {
 		of := "-"
 		switch {
