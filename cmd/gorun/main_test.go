@@ -333,6 +333,9 @@ func TestBench(t *testing.T) {
 		if strings.HasPrefix(b.Test, "tg") && (b.Machine.ReadBytesPerSecond <= 0 || b.OfBandwidth == nil || b.OfBandwidth.Median <= 0) {
 			t.Errorf("no share of bandwidth: %+v", b)
 		}
+		if strings.HasPrefix(b.Test, "pp") && (b.OfPeak != nil) != (b.Machine.FlopsPerSecond > 0) {
+			t.Errorf("a peak without a share of it, or the opposite: %+v", b)
+		}
 	}
 	if want := "pp16 tg4 pp16@d32 tg4@d32"; strings.Join(names, " ") != want {
 		t.Errorf("tests %v, want %s", names, want)

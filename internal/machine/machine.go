@@ -1,4 +1,4 @@
-// Package machine measures what a machine can do at best: how fast all threads
+// Package machine measures what a machine can do: how fast all threads
 // together read memory and multiply. Speeds of a model are told as shares of
 // these limits, measured in the same run.
 package machine

@@ -106,7 +106,7 @@ func (b *Block) See(i, from, to int) {
 // TileRows is the most positions that Keys and Values take at a time with so
 // many rows.
 func (b *Block) TileRows(rows int) int {
-	if (b.keys.round != nil || direct(b.keys, rows, b.shape.KDim)) && direct(b.values, rows, b.shape.VDim) {
+	if b.directKeys(rows) && direct(b.values, rows, b.shape.VDim) {
 		return directRows
 	}
 	return b.tileRows
@@ -125,10 +125,15 @@ func direct(k *kernels, rows, dim int) bool {
 	return k.dots[0] != nil && rows <= fewRows && dim%lanes == 0
 }
 
+// directKeys reports whether keys need no tile: those that meet rounded queries never do.
+func (b *Block) directKeys(rows int) bool {
+	return b.keys.round != nil || direct(b.keys, rows, b.shape.KDim)
+}
+
 // Keys scores positions [pos, pos+n), whose keys begin at src[i*stride], with
 // rows [first, end). Those that begin ahead bytes behind are fetched for later.
 func (b *Block) Keys(first, end, pos, n int, src []byte, stride, ahead int) {
-	if b.keys.round != nil || direct(b.keys, end-first, b.shape.KDim) {
+	if b.directKeys(end - first) {
 		if whole := n / lanes * lanes; whole > 0 {
 			b.score(b.keys, first, end, pos, whole, src, stride, ahead)
 			if n == whole {

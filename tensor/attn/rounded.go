@@ -38,22 +38,7 @@ func roundGeneric(row []float32) {
 }
 
 func roundBlock(x *[roundedValues]float32) {
-	const (
-		infinity = 0xff << 23
-		tiny     = (127 - 110) << 23 // 2^-110
-	)
-	var top uint32 // as bits, absolute values are in order, NaNs the largest
-	for _, v := range x {
-		top = max(top, math.Float32bits(v)&^(1<<31))
-	}
-	var scale, inverse float32
-	switch {
-	case top >= infinity:
-		scale = float32(math.NaN())
-	case top >= tiny:
-		scale = math.Float32frombits(top) / highSteps
-		inverse = highSteps / math.Float32frombits(top)
-	}
+	scale, inverse := f32.BlockScale(x[:], highSteps)
 	values, block, sum := *x, bytesOf(x[:]), int32(0)
 	for i, v := range values {
 		var high, low float32

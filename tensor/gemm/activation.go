@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gorun/internal/f32"
 	"gorun/tensor"
 )
 
@@ -66,22 +67,7 @@ func quantizeGeneric(f Form) quantizeFunc {
 }
 
 func quantizeBlock(f Form, dst []byte, x *[activationBlock]float32) {
-	const (
-		infinity = 0xff << 23
-		tiny     = (127 - 110) << 23 // 2^-110
-	)
-	var top uint32 // as bits, absolute values are in order, NaNs the largest
-	for _, v := range x {
-		top = max(top, math.Float32bits(v)&^(1<<31))
-	}
-	var scale, inverse float32
-	switch {
-	case top >= infinity:
-		scale = float32(math.NaN())
-	case top >= tiny:
-		scale = math.Float32frombits(top) / 127
-		inverse = 127 / math.Float32frombits(top)
-	}
+	scale, inverse := f32.BlockScale(x[:], 127)
 	if f.wide {
 		scale /= 256
 	}

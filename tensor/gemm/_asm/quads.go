@@ -116,6 +116,9 @@ func quadDot(name string, n int, t quadType) {
 		u.loop(func() {
 			q.looks = 0
 			body()
+			if q.looks != tileRows*q.visits { // else not all that is ahead is fetched
+				panic(fmt.Sprintf("%s: %d looks at %d rows", name, q.looks, tileRows))
+			}
 			for _, x := range q.x {
 				ADDQ(U32(256/32*u.blockBytes()), x)
 			}
