@@ -68,11 +68,12 @@ type limits struct {
 
 // spread is a median with what lies around it.
 type spread struct {
-	Median float64 `json:"median"`
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
-	P25    float64 `json:"p25"`
-	P75    float64 `json:"p75"`
+	Median float64   `json:"median"`
+	Min    float64   `json:"min"`
+	Max    float64   `json:"max"`
+	P25    float64   `json:"p25"`
+	P75    float64   `json:"p75"`
+	Values []float64 `json:"values"` // of each repetition
 }
 
 func (s *spread) percent(of string) string {
@@ -86,7 +87,7 @@ func spreadOf(values []float64) spread {
 		lo, f := int(x), x-float64(int(x))
 		return v[lo] + f*(v[min(lo+1, len(v)-1)]-v[lo])
 	}
-	return spread{at(0.5), v[0], v[len(v)-1], at(0.25), at(0.75)}
+	return spread{at(0.5), v[0], v[len(v)-1], at(0.25), at(0.75), values}
 }
 
 func (c *benchCommand) Run(s *streams, in *interrupts) (err error) {
@@ -122,7 +123,8 @@ func (c *benchCommand) Run(s *streams, in *interrupts) (err error) {
 		}
 		defer func() { err = errors.Join(err, meter.Close()) }()
 	}
-	b := &bencher{ctx: ctx, m: m.Model, meter: meter, reps: c.Reps, bar: s.progress("bench", false), name: c.Model}
+	b := &bencher{ctx: ctx, m: m.Model, seq: m.NewSequence(), meter: meter, reps: c.Reps, bar: s.progress("bench", false), name: c.Model}
+	defer b.seq.Free()
 	for _, depth := range depths {
 		for _, n := range prompts {
 			err = errors.Join(err, b.prompt(n, depth))
@@ -152,6 +154,7 @@ func orDefault(list []int, n int) []int {
 type bencher struct {
 	ctx     context.Context
 	m       *model.Model
+	seq     *kvtier.Sequence
 	meter   *machine.Meter // nil: not measured
 	reps    int
 	rep     int // under way
@@ -170,11 +173,21 @@ func (b *bencher) tokens(n int) []int32 {
 	return ids
 }
 
-func (b *bencher) feed(seq *kvtier.Sequence, tokens []int32) error {
+func (b *bencher) feed(tokens []int32) error {
 	if len(tokens) == 0 {
 		return nil
 	}
-	return b.m.Forward(b.ctx, []model.Run{{Seq: seq, Tokens: tokens, Want: model.LastLogits}}, func(int, int, []float32) error { return nil })
+	return b.m.Forward(b.ctx, []model.Run{{Seq: b.seq, Tokens: tokens, Want: model.LastLogits}}, func(int, int, []float32) error { return nil })
+}
+
+// begin leaves depth tokens in the cache: those of the repetition before, or others if
+// there were fewer or a layer of the model cannot go back.
+func (b *bencher) begin(depth int) error {
+	if depth > 0 && b.seq.Truncate(depth) == nil {
+		return nil
+	}
+	b.seq.Free()
+	return b.feed(b.tokens(depth))
 }
 
 // A timing is what one repetition took, and what the machine could do meanwhile.
@@ -186,11 +199,11 @@ type timing struct {
 
 // prompt times reading n tokens at once.
 func (b *bencher) prompt(n, depth int) error {
-	return b.measure("pp", n, depth, func(seq *kvtier.Sequence) (t timing, err error) {
+	return b.measure("pp", n, depth, func() (t timing, err error) {
 		tokens := b.tokens(n)
 		t.limit(b.meter, (*machine.Meter).MultiplyAdd, meterTurns)
 		begin := time.Now()
-		err = b.feed(seq, tokens)
+		err = b.feed(tokens)
 		t.took = time.Since(begin)
 		t.tokens = []float64{t.took.Seconds() / float64(n)}
 		t.limit(b.meter, (*machine.Meter).MultiplyAdd, meterTurns)
@@ -200,12 +213,12 @@ func (b *bencher) prompt(n, depth int) error {
 
 // generate times n tokens one by one.
 func (b *bencher) generate(n, depth int) error {
-	return b.measure("tg", n, depth, func(seq *kvtier.Sequence) (t timing, err error) {
+	return b.measure("tg", n, depth, func() (t timing, err error) {
 		tokens, read := b.tokens(n), time.Duration(0)
 		t.limit(b.meter, (*machine.Meter).Read, 1)
 		for i := range tokens {
 			begin := time.Now()
-			if err := b.feed(seq, tokens[i:i+1]); err != nil {
+			if err := b.feed(tokens[i:i+1]); err != nil {
 				return t, err
 			}
 			took := time.Since(begin)
@@ -237,7 +250,7 @@ func (t *timing) limit(meter *machine.Meter, measure func(*machine.Meter) float6
 }
 
 // measure repeats a test.
-func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence) (timing, error)) error {
+func (b *bencher) measure(kind string, n, depth int, work func() (timing, error)) error {
 	if n == 0 {
 		return nil
 	}
@@ -254,16 +267,14 @@ func (b *bencher) measure(kind string, n, depth int, work func(*kvtier.Sequence)
 		}
 		b.bar.set(int64(rep), int64(b.reps+1))
 		b.rep = rep
-		seq := b.m.NewSequence()
-		err := b.feed(seq, b.tokens(depth))
+		err := b.begin(depth)
 		if rep > 0 {
 			err = errors.Join(err, paging.begin(b.ctx, b.m))
 		}
 		var t timing
 		if err == nil {
-			t, err = work(seq)
+			t, err = work()
 		}
-		seq.Free()
 		if err != nil {
 			return err
 		}

@@ -327,7 +327,7 @@ func TestBench(t *testing.T) {
 	var names []string
 	for _, b := range r {
 		names = append(names, b.Test)
-		if !(b.Speed.Min > 0 && b.Speed.Min <= b.Speed.Median && b.Speed.Median <= b.Speed.Max) {
+		if !(b.Speed.Min > 0 && b.Speed.Min <= b.Speed.Median && b.Speed.Median <= b.Speed.Max && len(b.Speed.Values) == 2) {
 			t.Errorf("%+v", b)
 		}
 		if strings.HasPrefix(b.Test, "tg") && (b.Machine.ReadBytesPerSecond <= 0 || b.OfBandwidth == nil || b.OfBandwidth.Median <= 0) {
@@ -344,6 +344,10 @@ func TestBench(t *testing.T) {
 	// each position up to it.
 	if b := r[1].BytesPerToken; b != 1900544/32*34+3*1536 {
 		t.Errorf("%v bytes a token", b)
+	}
+	// A recurrent layer cannot go back: what is in the cache is computed again.
+	if got := gorun("", "bench", golden+"qwen35.q8_0.gguf", "-p", "4", "-n", "4", "-d", "32", "-r", "2"); got.code != 0 || !strings.Contains(got.out, "tg4@d32") {
+		t.Errorf("%+v", got)
 	}
 	if got := gorun("", "bench", oz, "-p", "-4"); got.code != exitUsage {
 		t.Errorf("%+v", got)
