@@ -123,8 +123,9 @@ func (c *benchCommand) Run(s *streams, in *interrupts) (err error) {
 		}
 		defer func() { err = errors.Join(err, meter.Close()) }()
 	}
-	b := &bencher{ctx: ctx, m: m.Model, seq: m.NewSequence(), meter: meter, reps: c.Reps, bar: s.progress("bench", false), name: c.Model}
+	b := newBencher(ctx, m.Model, c, s.progress("bench", false))
 	defer b.seq.Free()
+	b.meter = meter
 	for _, depth := range depths {
 		for _, n := range prompts {
 			err = errors.Join(err, b.prompt(n, depth))
@@ -161,6 +162,10 @@ type bencher struct {
 	bar     *progress
 	name    string
 	results []benchResult
+}
+
+func newBencher(ctx context.Context, m *model.Model, c *benchCommand, bar *progress) *bencher {
+	return &bencher{ctx: ctx, m: m, seq: m.NewSequence(), reps: c.Reps, bar: bar, name: c.Model}
 }
 
 // tokens are n tokens of no meaning, others in each repetition: the experts of a
@@ -218,7 +223,7 @@ func (b *bencher) generate(n, depth int) error {
 		t.limit(b.meter, (*machine.Meter).Read, 1)
 		for i := range tokens {
 			begin := time.Now()
-			if err := b.feed(tokens[i:i+1]); err != nil {
+			if err := b.feed(tokens[i : i+1]); err != nil {
 				return t, err
 			}
 			took := time.Since(begin)

@@ -126,7 +126,8 @@ func (c *benchCommand) qualityOf(typ tensor.Type, s *streams, in *interrupts, de
 			break
 		}
 	}
-	b := &bencher{ctx: ctx, m: m.Model, reps: c.Reps, bar: s.progress("bench with "+one.KV, false), name: one.Model}
+	b := newBencher(ctx, m.Model, c, s.progress("bench with "+one.KV, false))
+	defer b.seq.Free()
 	if err := b.generate(tokens, depth); err != nil {
 		return q, err
 	}
