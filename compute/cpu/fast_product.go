@@ -188,10 +188,14 @@ func (f *fast) fetch(worker int, head []byte) {
 }
 
 // next is the weights that a worker will multiply after those of product i up to a
-// piece, when it has to multiply all up to hi: they follow, or are those of the loop after this.
+// piece, when it has to multiply all up to hi: they follow, or are those that it will claim, or of the loop after this.
 func (f *fast) next(worker, i, piece, hi int) []byte {
-	if piece == hi && !f.pool.Follows(worker, hi) {
-		return f.pool.upcoming.Load().share(worker, f.pool.Threads())
+	if piece == hi {
+		piece = f.pool.Next(worker, hi)
+		if piece == f.products[len(f.products)-1].end {
+			return f.pool.upcoming.Load().share(worker, f.pool.Threads())
+		}
+		i = f.productOf(piece)
 	}
 	for f.products[i].end <= piece {
 		i++

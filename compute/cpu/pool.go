@@ -12,10 +12,10 @@ import (
 )
 
 // Pool splits loops among a fixed set of goroutines. Each has a run of indices
-// of its own and takes chunks of it, in ascending order, ever fewer at a time; who is done
-// early takes chunks from the end of another's run. So a slow core does less,
-// and since the caller takes part, a worker that has claimed nothing is never
-// waited for.
+// of its own and takes chunks from its beginning, ever fewer at a time; who is done
+// early takes chunks from the end of another's run. So a slow core does less, one that
+// another program has for a while hardly anything, and since the caller takes part, a worker that has
+// claimed nothing is never waited for.
 //
 // A worker without work spins for a moment, since the next loop of a forward
 // pass begins within microseconds and waking a thread takes tens of them; then
@@ -168,23 +168,29 @@ func (p *Pool) ForRuns(n, grain, most int, body func(worker, lo, hi int)) {
 	p.body = nil
 }
 
-// Follows reports whether the thread that has just done the indices before i will most
-// likely go on with i.
-func (p *Pool) Follows(worker, i int) bool {
+// Next is the index that a thread will most likely go on with after the run that ends
+// before i; the length of the loop if there is none.
+func (p *Pool) Next(worker, i int) int {
 	if p.threads == 1 || p.n <= p.grain {
-		return i < p.n
+		return i
 	}
-	c := chunks(p.shares[worker].chunks.Load())
-	return c.left() > 0 && c.first()*p.grain == i
+	for w := range p.threads {
+		c := chunks(p.shares[(worker+w)%p.threads].chunks.Load())
+		if c.left() > 0 {
+			first, _, _ := c.claim(w > 0)
+			return first * p.grain
+		}
+	}
+	return p.n
 }
 
 // work does chunks until none is left, and reports whether it did any.
 func (p *Pool) work(worker int) bool {
 	done := 0
 	for {
-		first, n := p.shares[worker].take()
+		first, n := p.shares[worker].claim(false)
 		for i := 1; n == 0 && i < p.threads; i++ {
-			first, n = p.shares[(worker+i)%p.threads].steal()
+			first, n = p.shares[(worker+i)%p.threads].claim(true)
 		}
 		if n == 0 {
 			break
@@ -200,27 +206,24 @@ func (p *Pool) work(worker int) bool {
 	return done > 0
 }
 
-// take claims the first chunks of a share: a quarter of what is left, so that threads end together.
-func (s *share) take() (first, n int) {
-	return s.claim(func(c chunks) (first, n int, rest chunks) {
-		n = min((c.left()+3)/4, c.most())
-		return c.first(), n, c + chunks(n)*oneOf
-	})
+// claim takes a quarter of the chunks that are left, so that threads end together: the first ones, or
+// for another thread the last.
+func (c chunks) claim(last bool) (first, n int, rest chunks) {
+	n = min((c.left()+3)/4, c.most())
+	if last {
+		return c.end() - n, n, c - chunks(n)*oneOfEnd
+	}
+	return c.first(), n, c + chunks(n)*oneOf
 }
 
-// steal claims the last chunk of a share.
-func (s *share) steal() (first, n int) {
-	return s.claim(func(c chunks) (first, n int, rest chunks) { return c.end() - 1, 1, c - oneOfEnd })
-}
-
-// claim claims what choose takes; nothing if nothing is left.
-func (s *share) claim(choose func(c chunks) (first, n int, rest chunks)) (first, n int) {
+// claim claims chunks of the share; none if none is left.
+func (s *share) claim(last bool) (first, n int) {
 	for {
 		c := chunks(s.chunks.Load())
 		if c.left() <= 0 {
 			return 0, 0
 		}
-		first, n, rest := choose(c)
+		first, n, rest := c.claim(last)
 		if s.chunks.CompareAndSwap(uint64(c), uint64(rest)) {
 			return first, n
 		}

@@ -32,8 +32,8 @@ func TestPool(t *testing.T) {
 					if lo >= hi || lo%max(grain, 1) != 0 || hi-lo > max(grain, 1)*max(most, 1) {
 						t.Errorf("run of [%d, %d) with grain %d, at most %d", lo, hi, grain, most)
 					}
-					if follows := p.Follows(worker, hi); hi == n && follows || threads == 1 && hi < n && !follows {
-						t.Errorf("run of [%d, %d) of %d: %d follows: %v", lo, hi, n, hi, follows)
+					if next := p.Next(worker, hi); next != n && (next < 0 || next > n || next%max(grain, 1) != 0) {
+						t.Errorf("run of [%d, %d) of %d: %d is next", lo, hi, n, next)
 					}
 					for i := lo; i < hi; i++ {
 						seen[i].Add(1)
@@ -71,6 +71,37 @@ func TestPoolWaitsForTheSlow(t *testing.T) {
 		})
 		if done.Load() != 8 {
 			t.Fatalf("back after %d of 8", done.Load())
+		}
+	}
+}
+
+// TestPoolForetells keeps all threads but one from work: then what is next is known, and most of what
+// they do not do is done in long runs.
+func TestPoolForetells(t *testing.T) {
+	for _, threads := range []int{1, 2, 3} {
+		p, err := NewPool(threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		const n, grain, most = 1000, 2, 16
+		next, runs, done := -1, 0, make(chan struct{})
+		p.ForRuns(n, grain, most, func(worker, lo, hi int) {
+			if worker > 0 {
+				<-done
+				return
+			}
+			if runs++; runs == 1 {
+				time.Sleep(5 * time.Millisecond) // others have begun
+			} else if lo != next {
+				t.Errorf("%d threads: went on with %d instead of %d", threads, lo, next)
+			}
+			if next = p.Next(worker, hi); next == n {
+				close(done)
+			}
+		})
+		if next != n || runs < n/(grain*most) || runs > n/(grain*most)+20*threads {
+			t.Errorf("%d threads: %d runs, the last one before %d", threads, runs, next)
 		}
 	}
 }
