@@ -2,7 +2,7 @@
 //
 //   node compare.mjs [OPTION ...] GORUN FOLDER MODEL.gguf ...
 //
-// GORUN is the program; in FOLDER, `npm install node-llama-cpp` was run. What is timed:
+// GORUN is the program; in FOLDER, `npm install node-llama-cpp` was run (-: without llama.cpp). What is timed:
 //
 //   (nothing else asked for)   reading a prompt, and decoding
 //   --depth N                  decoding, with N tokens in the cache
@@ -95,17 +95,17 @@ async function beside(processes, work) {
 async function speeds(model) {
   const prompt = option.depth === "0" ? option.prompt : "0", loads = option.busy === "0" ? [0] : [0, +option.busy];
   const results = loads.map(() => ({a: new Speed, b: new Speed}));
-  const peer = new Peer(model);
-  await peer.speed(prompt, option.gen); // a warm-up; gorun has one in each turn
+  const peer = folder === "-" ? null : new Peer(model);
+  await peer?.speed(prompt, option.gen); // a warm-up; gorun has one in each turn
   for (let round = 0; round < +option.rounds; round++) {
     for (const [i, load] of loads.entries()) {
       await beside(load, async () => {
         results[i].a.add(ours(model, prompt, option.gen));
-        results[i].b.add(await peer.speed(prompt, option.gen));
+        results[i].b.add(await peer?.speed(prompt, option.gen) ?? {});
       });
     }
   }
-  await peer.close();
+  await peer?.close();
   return results;
 }
 
@@ -131,7 +131,7 @@ function quantile(values, q) {
 
 const show = (values, digits = 1) =>
   values?.length ? `${quantile(values, .5).toFixed(digits)} (${quantile(values, .25).toFixed(digits)}-${quantile(values, .75).toFixed(digits)})` : "";
-const ratio = (a, b) => a?.map((x, i) => x / b[i]);
+const ratio = (a, b) => b && a?.map((x, i) => x / b[i]);
 const line = cells => console.log(`| ${cells.join(" | ")} |`);
 
 function head(what, ...columns) {

@@ -53,6 +53,7 @@ func FuzzSample(f *testing.F) {
 func FuzzStopper(f *testing.F) {
 	f.Add("hello\nUser: hi", "\nUser:", "ll\xff", uint8(7))
 	f.Add("aaab", "aab", "ab", uint8(2))
+	f.Add("\u0240", "0", "\x800", uint8(9))
 	f.Fuzz(func(t *testing.T, text, a, b string, cut uint8) {
 		if len(text) > 100 {
 			return

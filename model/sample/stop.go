@@ -82,7 +82,7 @@ func (s *Stopper) longest(text string) string {
 
 // pending returns how many bytes at the end of what is held must stay there.
 func (s *Stopper) pending() int {
-	n := partialRune(s.held)
+	n := 0
 	for _, stop := range s.stops {
 		for k := min(len(stop)-1, len(s.held)); k > n; k-- {
 			if strings.HasPrefix(stop, s.held[len(s.held)-k:]) {
@@ -90,7 +90,8 @@ func (s *Stopper) pending() int {
 			}
 		}
 	}
-	return n
+	// A stop string that is not UTF-8 may begin inside of a rune.
+	return n + partialRune(s.held[:len(s.held)-n])
 }
 
 // partialRune returns the length of the unfinished rune that text ends with.
