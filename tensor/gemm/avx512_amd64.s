@@ -46944,7 +46944,7 @@ TEXT ·avx512DotQuadsIQ3_Sx1(SB), NOSPLIT, $0-176
 	KMOVW     DX, K1
 	MOVL      $0x0000f000, DX
 	KMOVW     DX, K1
-	LEAQ      ·iq3sPlanes+0(SB), R9
+	MOVQ      ·iq3sPlanes+0(SB), R9
 	VMOVDQU32 bits<>+0(SB), Z3
 	VMOVDQU32 levelsiq3sPlanes<>+0(SB), Z2
 
@@ -48553,7 +48553,7 @@ TEXT ·avx512DotQuadsIQ2_XXSx1(SB), NOSPLIT, $0-176
 	KMOVW     DX, K1
 	MOVL      $0x0000f000, DX
 	KMOVW     DX, K1
-	LEAQ      ·iq2xxsPlanes+0(SB), R9
+	MOVQ      ·iq2xxsPlanes+0(SB), R9
 	VMOVDQU32 bits<>+0(SB), Z3
 	VMOVDQU32 levelsiq2xxsPlanes<>+0(SB), Z2
 	VMOVDQU32 multishift3830181028200800<>+0(SB), Z4
@@ -49444,7 +49444,7 @@ TEXT ·avx512DotQuadsIQ2_XSx1(SB), NOSPLIT, $0-176
 	KMOVW     DX, K1
 	MOVL      $0x0000f000, DX
 	KMOVW     DX, K1
-	LEAQ      ·iq2xsPlanes+0(SB), R9
+	MOVQ      ·iq2xsPlanes+0(SB), R9
 	VMOVDQU32 bits<>+0(SB), Z3
 	VMOVDQU32 levelsiq2xsPlanes<>+0(SB), Z2
 	VMOVDQU32 ones<>+0(SB), Z4
@@ -50588,7 +50588,7 @@ TEXT ·avx512DotQuadsIQ2_Sx1(SB), NOSPLIT, $0-176
 	KMOVW     DX, K1
 	MOVL      $0x0000f000, DX
 	KMOVW     DX, K1
-	LEAQ      ·iq2sPlanes+0(SB), R9
+	MOVQ      ·iq2sPlanes+0(SB), R9
 	VMOVDQU32 bits<>+0(SB), Z3
 	VMOVDQU32 levelsiq2sPlanes<>+0(SB), Z2
 

@@ -128,15 +128,21 @@ var (
 	iq2sGrid   [1024]uint64
 )
 
-// The same as planes: a byte has one bit of each element of a point. Those of iq2 are
+// The same as two planes: a byte has one bit of each element of a point. Those of iq2 are
 // whether the level is 25 or more, and 43. The first one of iq3_s has bits 0 of the number of a level in
 // its lower half and bits 1 in the upper, the second bits 2 in both.
 var (
-	iq3sPlanes   [2][512]uint8
-	iq2xxsPlanes [2][256]uint8
-	iq2xsPlanes  [2][512]uint8
-	iq2sPlanes   [2][1024]uint8
+	iq3sPlanes   = planes(len(iq3sGrid))
+	iq2xxsPlanes = planes(len(iq2xxsGrid))
+	iq2xsPlanes  = planes(len(iq2xsGrid))
+	iq2sPlanes   = planes(len(iq2sGrid))
 )
+
+// planes returns memory for two planes of points. It begins with a cache line, since kernels load 64 bytes at a time, often.
+func planes(points int) []byte {
+	both, _ := take(make([]byte, 2*points+alignment), 2*points)
+	return both
+}
 
 // loadCodebooks reads the codebooks by dequantizing blocks that scale by one.
 var loadCodebooks = sync.OnceFunc(func() {
@@ -153,19 +159,20 @@ var loadCodebooks = sync.OnceFunc(func() {
 	loadCodebook(iq2xxsGrid[:], tensor.IQ2_XXS, eight, 43, func(block []byte, i, index int) {
 		block[2+i/4*8+i%4] = byte(index)
 	})
-	planesIQ2(iq2xxsPlanes[0][:], iq2xxsPlanes[1][:], iq2xxsGrid[:])
-	planesIQ2(iq2xsPlanes[0][:], iq2xsPlanes[1][:], iq2xsGrid[:])
-	planesIQ2(iq2sPlanes[0][:], iq2sPlanes[1][:], iq2sGrid[:])
+	planesIQ2(iq2xxsPlanes, iq2xxsGrid[:])
+	planesIQ2(iq2xsPlanes, iq2xsGrid[:])
+	planesIQ2(iq2sPlanes, iq2sGrid[:])
 	for n, p := range iq3sGrid {
 		for i := range 4 {
 			number := (uint8(p>>(8*i)) - 15) / 2
-			iq3sPlanes[0][n] |= (number&1 | number>>1&1<<4) << i
-			iq3sPlanes[1][n] |= number >> 2 * 0x11 << i
+			iq3sPlanes[n] |= (number&1 | number>>1&1<<4) << i
+			iq3sPlanes[len(iq3sGrid)+n] |= number >> 2 * 0x11 << i
 		}
 	}
 })
 
-func planesIQ2(middle, top []uint8, grid []uint64) {
+func planesIQ2(planes []byte, grid []uint64) {
+	middle, top := planes[:len(grid)], planes[len(grid):]
 	for n, p := range grid {
 		for i := range 8 {
 			switch uint8(p>>(8*i)) - 43 {

@@ -32,7 +32,7 @@ type points struct {
 // newPoints makes the constants. levels are those of codes, periodic; scale is that of four bits.
 func newPoints(q *quads, planes string, size int, levels [64]uint8, scale func(s int) float32) *points {
 	p := &points{q: q, planes: GP64(), size: size, levels: v.reg()}
-	LEAQ(NewDataAddr(Symbol{Name: "\u00b7" + planes}, 0), p.planes)
+	MOVQ(NewDataAddr(Symbol{Name: "\u00b7" + planes}, 0), p.planes)
 	p.bits = inRegister(bitOrder())
 	v.load(dataBytes("levels"+planes, levels), p.levels)
 	var scales [64]uint8
