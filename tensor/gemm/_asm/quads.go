@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mmcloughlin/avo/attr"
@@ -351,6 +353,27 @@ func dataBytes(name string, b [64]uint8) Mem {
 	}
 	data[name] = m
 	return m
+}
+
+// floatTable returns 16 values of float32 for entry.
+func floatTable(name string, value func(i int) float32) Mem {
+	var table [64]uint8
+	for i := range 16 {
+		binary.LittleEndian.PutUint32(table[4*i:], math.Float32bits(value(i)))
+	}
+	return dataBytes(name, table)
+}
+
+// entry returns d times the entry of a table that the four bits from right on of a word name.
+func entry(table Mem, word VecVirtual, right int, d VecVirtual) VecVirtual {
+	s := v.reg()
+	if right > 0 {
+		VPSRLD(Imm(uint64(right)), word, s)
+		word = s
+	}
+	VPERMPS(table, word, s)
+	VMULPS(d, s, s)
+	return s
 }
 
 // matrix returns one for affine, which moves bits of each byte; the others

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -35,13 +34,7 @@ func newPoints(q *quads, planes string, size int, levels [64]uint8, scale func(s
 	MOVQ(NewDataAddr(Symbol{Name: "\u00b7" + planes}, 0), p.planes)
 	p.bits = inRegister(bitOrder())
 	v.load(dataBytes("levels"+planes, levels), p.levels)
-	var scales [64]uint8
-	for s := range 16 {
-		for i, bits := 0, math.Float32bits(scale(s)); i < 4; i, bits = i+1, bits>>8 {
-			scales[4*s+i] = uint8(bits)
-		}
-	}
-	p.scales = dataBytes("scales"+planes, scales)
+	p.scales = floatTable("scales"+planes, scale)
 	return p
 }
 
@@ -134,18 +127,6 @@ func top(bytes VecVirtual) OpmaskVirtual {
 	k := K()
 	VPMOVB2M(bytes, k)
 	return k
-}
-
-// scale returns d times the factor of the four bits from right on of a word.
-func (p *points) scale(word VecVirtual, right int, d VecVirtual) VecVirtual {
-	s := v.reg()
-	if right > 0 {
-		VPSRLD(Imm(uint64(right)), word, s)
-		word = s
-	}
-	VPERMPS(p.scales, word, s)
-	VMULPS(d, s, s)
-	return s
 }
 
 // multiply multiplies elements k to k+31 and accumulates their one or two groups. planes are those of
@@ -281,7 +262,7 @@ func quadsIQ2_XXS(q *quads) func() {
 			VPMULTISHIFTQB(flags, sevens, sign)
 			points, bits := []VecVirtual{number}, [][]OpmaskVirtual{{top(number)}}
 			planes = [4]VecVirtual{p.lookup(0, points, bits)[0], p.lookup(1, points, bits)[0], signs(sign, 0), q.zero}
-			return planes, func(int) VecVirtual { return p.scale(flags, 28, d) }
+			return planes, func(int) VecVirtual { return entry(p.scales, flags, 28, d) }
 		})
 	}
 }
@@ -303,7 +284,7 @@ func quadsIQ2_XS(q *quads) func() {
 			VPTESTMB(one, sign, eighth)
 			points, bits := []VecVirtual{number}, [][]OpmaskVirtual{{top(number), eighth}}
 			planes = [4]VecVirtual{p.lookup(0, points, bits)[0], p.lookup(1, points, bits)[0], signs(sign, 1), q.zero}
-			return planes, func(g int) VecVirtual { return p.scale(scales[2+n/4], n%4*8+4*g, d) }
+			return planes, func(g int) VecVirtual { return entry(p.scales, scales[2+n/4], n%4*8+4*g, d) }
 		})
 	}
 }
@@ -331,7 +312,7 @@ func quadsIQ2_S(q *quads) func() {
 				low, high = p.lookup(0, points, bits), p.lookup(1, points, bits)
 			}
 			planes = [4]VecVirtual{low[n%2], high[n%2], ordered(flags[n%4]), q.zero}
-			return planes, func(g int) VecVirtual { return p.scale(tail[2+n/4], n%4*8+4*g, d) }
+			return planes, func(g int) VecVirtual { return entry(p.scales, tail[2+n/4], n%4*8+4*g, d) }
 		})
 	}
 }
@@ -361,7 +342,7 @@ func quadsIQ3_S(q *quads) func() {
 			VPSRLW(Imm(4), x[0], down)
 			VPSLLW(Imm(4), x[1], up)
 			planes = [4]VecVirtual{selected(low, x[0], up), selected(low, down, x[1]), selected(low, y[0], y[1]), ordered(flags[n%4])}
-			return planes, func(int) VecVirtual { return p.scale(scales[3], 4*n, d) }
+			return planes, func(int) VecVirtual { return entry(p.scales, scales[3], 4*n, d) }
 		})
 	}
 }

@@ -384,17 +384,28 @@ func (q *quads) twice(r, offset int) VecVirtual {
 	return z
 }
 
+// quadsQ2_K: codes are in the lanes of their rows. 16 bytes have four groups, of which each second one is in the next 16
+// bytes, so sums of eight groups wait for their turn.
 func quadsQ2_K(q *quads) func() {
+	factors := floatTable("factorsQ2_K", func(s int) float32 { return float32(s) })
 	return func() {
-		q.u.storeScalesQ2_K()
-		each16(q, func(half int) (row halfRow) {
-			row.load = func(r int) []VecVirtual { return []VecVirtual{q.twice(r, 16+32*half)} }
-			for f := range row.levels {
-				pair := twoRows(2, 4*f, 4*f+2, 0)
-				row.levels[f] = func(loaded []VecVirtual) VecVirtual { return affine(loaded[0], pair) }
+		d, dmin := q.u.headQ2_K()
+		scales := q.u.columns(0)
+		for half := range 2 {
+			var sums [2][][4]VecVirtual
+			for odd := range sums {
+				sums[odd] = q.sums(4)
+				for j, w := range q.words(16+32*half+16*odd, nil) {
+					for i := range 4 {
+						q.add(sums[odd], i, 128*half+32*i+16*odd+4*j, affine(w, matrix(all(field(2, 2*i, 0)))))
+					}
+				}
 			}
-			return row
-		})
+			for g := range 8 {
+				word, bit := scales[2*half+g/4], g%4*8
+				q.accumulate(8*half+g, sums[g%2], g/2, entry(factors, word, bit, d), entry(factors, word, bit+4, dmin))
+			}
+		}
 	}
 }
 

@@ -92,14 +92,20 @@ func unpackQ2_K(u *unpacker) func() {
 	}
 }
 
-func (u *unpacker) storeScalesQ2_K() {
-	nibble, low, sign := constant(nibbleMask), constant(0xff), constant(1<<31)
-	d, dmin := v.reg(), v.reg()
-	head := u.word(80)
+// headQ2_K returns the factors of scales and of minimums, the latter negative.
+func (u *unpacker) headQ2_K() (d, dmin VecVirtual) {
+	d, dmin = v.reg(), v.reg()
+	head, sign := u.word(80), constant(1<<31)
 	v.widen(head, d)
 	VPSRLD(Imm(16), head, dmin)
 	v.widen(dmin, dmin)
 	v.xor(sign, dmin, dmin)
+	return d, dmin
+}
+
+func (u *unpacker) storeScalesQ2_K() {
+	nibble, low := constant(nibbleMask), constant(0xff)
+	d, dmin := u.headQ2_K()
 	for i, w := range u.columns(0) {
 		scales, mins := masked(w, 0, nibble), masked(w, 4, nibble)
 		for b := range 4 {
