@@ -136,7 +136,7 @@ const line = cells => console.log(`| ${cells.join(" | ")} |`);
 
 function head(what, ...columns) {
   const repetitions = option.first ? "" : ` of ${option.reps} repetitions`;
-  console.log(`${what}; ${option.rounds} rounds${repetitions}, interleaved with llama.cpp; ${option.threads} threads; median (quartiles)\n`);
+  console.log(`${what}; ${option.rounds} rounds${repetitions}${folder === "-" ? "" : ", interleaved with llama.cpp"}; ${option.threads} threads; median (quartiles)\n`);
   line(["model", ...columns]);
   console.log("|---".repeat(columns.length + 1) + "|");
 }
