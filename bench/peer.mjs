@@ -70,7 +70,7 @@ async function first(text) {
 
 for await (const line of createInterface({input: process.stdin})) {
   const o = JSON.parse(line);
-  const made = await (o.text ? first(o.text) : o.prompt ? prompt(o.prompt, o.kv) : generate(o.gen, o.depth, o.kv));
-  console.log(JSON.stringify(made));
+  const answer = await (o.text ? first(o.text) : o.prompt ? prompt(o.prompt, o.kv) : generate(o.gen, o.depth, o.kv));
+  console.log(JSON.stringify(answer));
 }
 process.exit(0);

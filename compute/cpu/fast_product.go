@@ -160,7 +160,7 @@ func (f *fast) multiply(worker, lo, hi int) {
 		var next []byte
 		if p.streamed() {
 			f.fetch(worker, p.head(lo))
-			next = f.next(worker, i, end, hi)
+			next = f.next(worker, end, hi)
 			f.fetched[worker].first = unsafe.SliceData(next)
 		}
 		gemm.Mul(p.t, p.out[first:], p.stride, p.to, p.weights[first*p.rowBytes:][:rows*p.rowBytes], next, rows, p.cols,
@@ -169,7 +169,7 @@ func (f *fast) multiply(worker, lo, hi int) {
 	}
 }
 
-// productOf is the product that a piece belongs to.
+// productOf is the product that a piece belongs to; after the last piece, the number of products.
 func (f *fast) productOf(piece int) int {
 	return sort.Search(len(f.products), func(i int) bool { return f.products[i].end > piece })
 }
@@ -187,20 +187,18 @@ func (f *fast) fetch(worker int, head []byte) {
 	}
 }
 
-// next is the weights that a worker will multiply after those of product i up to a
-// piece, when it has to multiply all up to hi: they follow, or are those that it will claim, or of the loop after this.
-func (f *fast) next(worker, i, piece, hi int) []byte {
+// next is the weights that a worker will multiply after those before a piece, when it has to multiply
+// all up to hi: they follow, or are those that it will claim, or of the loop after this.
+func (f *fast) next(worker, piece, hi int) []byte {
 	if piece == hi {
 		piece = f.pool.Next(worker, hi)
-		if piece == f.products[len(f.products)-1].end {
-			return f.pool.upcoming.Load().share(worker, f.pool.Threads())
-		}
-		i = f.productOf(piece)
 	}
-	for f.products[i].end <= piece {
-		i++
+	i := f.productOf(piece)
+	if i == len(f.products) {
+		return f.pool.upcoming.Load().share(worker, f.pool.Threads())
 	}
-	return f.products[i].weights[f.products[i].row(piece)*f.products[i].rowBytes:]
+	p := &f.products[i]
+	return p.weights[p.row(piece)*p.rowBytes:]
 }
 
 // tileRows is the number of weight rows that gemm computes side by side.

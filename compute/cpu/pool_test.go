@@ -75,8 +75,8 @@ func TestPoolWaitsForTheSlow(t *testing.T) {
 	}
 }
 
-// TestPoolForetells keeps all threads but one from work: then what is next is known, and most of what
-// they do not do is done in long runs.
+// TestPoolForetells keeps all threads but one from work once they have begun: then what is next is known, and
+// what they do not do is done in long runs.
 func TestPoolForetells(t *testing.T) {
 	for _, threads := range []int{1, 2, 3} {
 		p, err := NewPool(threads)
@@ -85,14 +85,17 @@ func TestPoolForetells(t *testing.T) {
 		}
 		defer p.Close()
 		const n, grain, most = 1000, 2, 16
-		next, runs, done := -1, 0, make(chan struct{})
+		next, runs, begun, done := -1, 0, make(chan struct{}), make(chan struct{})
 		p.ForRuns(n, grain, most, func(worker, lo, hi int) {
 			if worker > 0 {
+				begun <- struct{}{}
 				<-done
 				return
 			}
 			if runs++; runs == 1 {
-				time.Sleep(5 * time.Millisecond) // others have begun
+				for range threads - 1 {
+					<-begun
+				}
 			} else if lo != next {
 				t.Errorf("%d threads: went on with %d instead of %d", threads, lo, next)
 			}
