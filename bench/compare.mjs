@@ -11,6 +11,7 @@
 //
 //   --rounds 9   turns of each     --reps 1      repetitions in a turn    --threads 2
 //   --prompt 512                   --gen 32      tokens                   --kv f16     type of the cache
+//   --states FOLDER                where llama.cpp keeps what it has read to reach the depth, which can take it an hour
 //
 // A figure is the median of all repetitions, with the quartiles; a ratio is that of the repetitions with the same number, and
 // a share is of the limit that gorun measured in the same repetition.
@@ -24,7 +25,7 @@ import {parseArgs} from "node:util";
 const number = fallback => ({type: "string", default: fallback});
 const {values: option, positionals: [gorun, folder, ...models]} = parseArgs({allowPositionals: true, options: {
   rounds: number("9"), reps: number("1"), threads: number("2"), prompt: number("512"), gen: number("32"), depth: number("0"), busy: number("0"),
-  kv: {type: "string", default: "f16"}, first: {type: "boolean", default: false},
+  kv: {type: "string", default: "f16"}, states: {type: "string"}, first: {type: "boolean", default: false},
 }});
 const text = "It was a dark and stormy night";
 
@@ -55,7 +56,7 @@ function ours(model, prompt, gen) {
 class Peer {
   constructor(model) {
     const driver = join(dirname(fileURLToPath(import.meta.url)), "peer.mjs");
-    this.process = spawn("node", [driver, folder, model, option.threads], {stdio: ["pipe", "pipe", "inherit"]});
+    this.process = spawn("node", [driver, folder, model, option.threads, ...(option.states ? [option.states] : [])], {stdio: ["pipe", "pipe", "inherit"]});
     this.answers = createInterface({input: this.process.stdout})[Symbol.asyncIterator]();
   }
   async ask(order) {

@@ -1,18 +1,19 @@
 // Runs llama.cpp for compare.mjs:
 //
-//   node peer.mjs FOLDER MODEL.gguf THREADS
+//   node peer.mjs FOLDER MODEL.gguf THREADS [STATES]
 //
-// FOLDER has node-llama-cpp installed. Each line of standard input is an order in JSON, each line of
+// FOLDER has node-llama-cpp installed. In STATES it keeps what it has read to reach a depth, for later runs. Each line of standard input is an order in JSON, each line of
 // standard output what came of it:
 //
 //   {"prompt": 512, "kv": "f16"}               {"pp": tokens/s}   of a prompt of so many tokens
 //   {"gen": 32, "depth": 8192, "kv": "f16"}    {"tg": tokens/s}   of tokens one by one, with depth others in the cache
 //   {"text": "Once"}                           {}                 when the first token after it is there
-import {join, resolve} from "node:path";
+import {existsSync, renameSync} from "node:fs";
+import {basename, join, resolve} from "node:path";
 import {createInterface} from "node:readline";
 import {pathToFileURL} from "node:url";
 
-const [,, folder, file, threads] = process.argv;
+const [,, folder, file, threads, states] = process.argv;
 const {getLlama} = await import(pathToFileURL(resolve(folder, join("node_modules", "node-llama-cpp", "dist", "index.js"))));
 const llama = await getLlama({gpu: false, build: "never", logLevel: "error"});
 const model = await llama.loadModel({modelPath: file});
@@ -39,7 +40,26 @@ async function hold(depth, room, kv) {
   context = await open(depth + room + 16, kv);
   sequence = context.getSequence();
   made = like;
-  await sequence.evaluateWithoutGeneratingNewTokens(tokens(depth));
+  await fill(depth, kv);
+}
+
+// fill reads the tokens up to a depth, or takes them from the file that an earlier run left.
+async function fill(depth, kv) {
+  const state = states && depth > 0 && join(states, `${basename(file)}.${depth}.${kv}.state`);
+  if (state && existsSync(state)) {
+    return sequence.loadStateFromFile(state, {acceptRisk: true});
+  }
+  const all = tokens(depth), piece = 512;
+  for (let i = 0; i < depth; i += piece) {
+    await sequence.evaluateWithoutGeneratingNewTokens(all.slice(i, i + piece));
+    if (i > 0 && i % 4096 === 0) {
+      console.error(`llama.cpp has read ${i} of ${depth} tokens`);
+    }
+  }
+  if (state) {
+    await sequence.saveStateToFile(state + ".part");
+    renameSync(state + ".part", state);
+  }
 }
 
 async function prompt(n, kv) {

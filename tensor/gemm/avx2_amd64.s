@@ -9028,128 +9028,104 @@ block:
 	VPAND          vector03030303<>+0(SB), Y4, Y5
 	VPSLLD         $0x04, Y5, Y5
 	VPOR           Y5, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y5
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y5, Y5
-	VCVTDQ2PS      Y5, Y5
-	VMULPS         Y2, Y5, Y5
-	VMOVDQU        Y5, 256(DX)
-	VPSRLD         $0x08, Y0, Y5
-	VPAND          vector000000ff<>+0(SB), Y5, Y5
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y5, Y5
-	VCVTDQ2PS      Y5, Y5
-	VMULPS         Y2, Y5, Y5
-	VMOVDQU        Y5, 576(DX)
-	VPSRLD         $0x10, Y0, Y5
-	VPAND          vector000000ff<>+0(SB), Y5, Y5
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y5, Y5
-	VCVTDQ2PS      Y5, Y5
-	VMULPS         Y2, Y5, Y5
-	VMOVDQU        Y5, 896(DX)
-	VPSRLD         $0x18, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU        vector00000020<>+0(SB), Y5
-	VPSUBD         Y5, Y0, Y0
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPSUBB         Y5, Y0, Y0
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y5
+	VPSRLD         $0x02, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x04, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPSUBB         Y6, Y5, Y5
+	VPSRLD         $0x04, Y3, Y3
+	VPAND          vector0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD         $0x04, Y4, Y6
+	VPAND          vector03030303<>+0(SB), Y6, Y6
+	VPSLLD         $0x04, Y6, Y6
+	VPOR           Y6, Y3, Y3
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPSUBB         Y6, Y3, Y3
+	VPSRLD         $0x04, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
+	VPSRLD         $0x06, Y4, Y4
+	VPAND          vector03030303<>+0(SB), Y4, Y4
+	VPSLLD         $0x04, Y4, Y4
+	VPOR           Y4, Y1, Y1
+	VMOVDQU        vector20202020<>+0(SB), Y4
+	VPSUBB         Y4, Y1, Y1
+	VPSLLD         $0x18, Y0, Y4
+	VPSRAD         $0x18, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 256(DX)
+	VPSLLD         $0x10, Y0, Y4
+	VPSRAD         $0x18, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 576(DX)
+	VPSLLD         $0x08, Y0, Y4
+	VPSRAD         $0x18, Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y2, Y4, Y4
+	VMOVDQU        Y4, 896(DX)
+	VPSRAD         $0x18, Y0, Y0
 	VCVTDQ2PS      Y0, Y0
 	VMULPS         Y2, Y0, Y0
 	VMOVDQU        Y0, 1216(DX)
-	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y0
-	VPSRLD         $0x02, Y4, Y5
-	VPAND          vector03030303<>+0(SB), Y5, Y5
-	VPSLLD         $0x04, Y5, Y5
-	VPOR           Y5, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y5
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y5, Y5
-	VCVTDQ2PS      Y5, Y5
-	VMULPS         Y2, Y5, Y5
-	VMOVDQU        Y5, 1536(DX)
-	VPSRLD         $0x08, Y0, Y5
-	VPAND          vector000000ff<>+0(SB), Y5, Y5
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y5, Y5
-	VCVTDQ2PS      Y5, Y5
-	VMULPS         Y2, Y5, Y5
-	VMOVDQU        Y5, 1856(DX)
-	VPSRLD         $0x10, Y0, Y5
-	VPAND          vector000000ff<>+0(SB), Y5, Y5
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y5, Y5
-	VCVTDQ2PS      Y5, Y5
-	VMULPS         Y2, Y5, Y5
-	VMOVDQU        Y5, 2176(DX)
-	VPSRLD         $0x18, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU        vector00000020<>+0(SB), Y5
-	VPSUBD         Y5, Y0, Y0
+	VPSLLD         $0x18, Y5, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 1536(DX)
+	VPSLLD         $0x10, Y5, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 1856(DX)
+	VPSLLD         $0x08, Y5, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 2176(DX)
+	VPSRAD         $0x18, Y5, Y0
 	VCVTDQ2PS      Y0, Y0
 	VMULPS         Y2, Y0, Y0
 	VMOVDQU        Y0, 2496(DX)
-	VPSRLD         $0x04, Y3, Y0
-	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
-	VPSRLD         $0x04, Y4, Y3
-	VPAND          vector03030303<>+0(SB), Y3, Y3
-	VPSLLD         $0x04, Y3, Y3
-	VPOR           Y3, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y3
-	VMOVDQU        vector00000020<>+0(SB), Y5
-	VPSUBD         Y5, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMULPS         Y2, Y3, Y3
-	VMOVDQU        Y3, 2816(DX)
-	VPSRLD         $0x08, Y0, Y3
-	VPAND          vector000000ff<>+0(SB), Y3, Y3
-	VMOVDQU        vector00000020<>+0(SB), Y5
-	VPSUBD         Y5, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMULPS         Y2, Y3, Y3
-	VMOVDQU        Y3, 3136(DX)
-	VPSRLD         $0x10, Y0, Y3
-	VPAND          vector000000ff<>+0(SB), Y3, Y3
-	VMOVDQU        vector00000020<>+0(SB), Y5
-	VPSUBD         Y5, Y3, Y3
-	VCVTDQ2PS      Y3, Y3
-	VMULPS         Y2, Y3, Y3
-	VMOVDQU        Y3, 3456(DX)
-	VPSRLD         $0x18, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU        vector00000020<>+0(SB), Y3
-	VPSUBD         Y3, Y0, Y0
+	VPSLLD         $0x18, Y3, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 2816(DX)
+	VPSLLD         $0x10, Y3, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 3136(DX)
+	VPSLLD         $0x08, Y3, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 3456(DX)
+	VPSRAD         $0x18, Y3, Y0
 	VCVTDQ2PS      Y0, Y0
 	VMULPS         Y2, Y0, Y0
 	VMOVDQU        Y0, 3776(DX)
-	VPSRLD         $0x04, Y1, Y0
-	VPAND          vector0f0f0f0f<>+0(SB), Y0, Y0
-	VPSRLD         $0x06, Y4, Y1
-	VPAND          vector03030303<>+0(SB), Y1, Y1
-	VPSLLD         $0x04, Y1, Y1
-	VPOR           Y1, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y1
-	VMOVDQU        vector00000020<>+0(SB), Y3
-	VPSUBD         Y3, Y1, Y1
-	VCVTDQ2PS      Y1, Y1
-	VMULPS         Y2, Y1, Y1
-	VMOVDQU        Y1, 4096(DX)
-	VPSRLD         $0x08, Y0, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector00000020<>+0(SB), Y3
-	VPSUBD         Y3, Y1, Y1
-	VCVTDQ2PS      Y1, Y1
-	VMULPS         Y2, Y1, Y1
-	VMOVDQU        Y1, 4416(DX)
-	VPSRLD         $0x10, Y0, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector00000020<>+0(SB), Y3
-	VPSUBD         Y3, Y1, Y1
-	VCVTDQ2PS      Y1, Y1
-	VMULPS         Y2, Y1, Y1
-	VMOVDQU        Y1, 4736(DX)
-	VPSRLD         $0x18, Y0, Y0
-	VPAND          vector000000ff<>+0(SB), Y0, Y0
-	VMOVDQU        vector00000020<>+0(SB), Y1
-	VPSUBD         Y1, Y0, Y0
+	VPSLLD         $0x18, Y1, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 4096(DX)
+	VPSLLD         $0x10, Y1, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 4416(DX)
+	VPSLLD         $0x08, Y1, Y0
+	VPSRAD         $0x18, Y0, Y0
+	VCVTDQ2PS      Y0, Y0
+	VMULPS         Y2, Y0, Y0
+	VMOVDQU        Y0, 4736(DX)
+	VPSRAD         $0x18, Y1, Y0
 	VCVTDQ2PS      Y0, Y0
 	VMULPS         Y2, Y0, Y0
 	VMOVDQU        Y0, 5056(DX)
@@ -9664,15 +9640,15 @@ DATA vector04040404<>+48(SB)/8, $0x0404040404040404
 DATA vector04040404<>+56(SB)/8, $0x0404040404040404
 GLOBL vector04040404<>(SB), RODATA|NOPTR, $64
 
-DATA vector00000020<>+0(SB)/8, $0x0000002000000020
-DATA vector00000020<>+8(SB)/8, $0x0000002000000020
-DATA vector00000020<>+16(SB)/8, $0x0000002000000020
-DATA vector00000020<>+24(SB)/8, $0x0000002000000020
-DATA vector00000020<>+32(SB)/8, $0x0000002000000020
-DATA vector00000020<>+40(SB)/8, $0x0000002000000020
-DATA vector00000020<>+48(SB)/8, $0x0000002000000020
-DATA vector00000020<>+56(SB)/8, $0x0000002000000020
-GLOBL vector00000020<>(SB), RODATA|NOPTR, $64
+DATA vector20202020<>+0(SB)/8, $0x2020202020202020
+DATA vector20202020<>+8(SB)/8, $0x2020202020202020
+DATA vector20202020<>+16(SB)/8, $0x2020202020202020
+DATA vector20202020<>+24(SB)/8, $0x2020202020202020
+DATA vector20202020<>+32(SB)/8, $0x2020202020202020
+DATA vector20202020<>+40(SB)/8, $0x2020202020202020
+DATA vector20202020<>+48(SB)/8, $0x2020202020202020
+DATA vector20202020<>+56(SB)/8, $0x2020202020202020
+GLOBL vector20202020<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotQ3_Kx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -9734,128 +9710,104 @@ block:
 	VPAND          vector03030303<>+0(SB), Y5, Y6
 	VPSLLD         $0x04, Y6, Y6
 	VPOR           Y6, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y6
-	VMOVDQU        vector00000020<>+0(SB), Y7
-	VPSUBD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VMULPS         Y3, Y6, Y6
-	VMOVDQU        Y6, 256(DX)
-	VPSRLD         $0x08, Y1, Y6
-	VPAND          vector000000ff<>+0(SB), Y6, Y6
-	VMOVDQU        vector00000020<>+0(SB), Y7
-	VPSUBD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VMULPS         Y3, Y6, Y6
-	VMOVDQU        Y6, 576(DX)
-	VPSRLD         $0x10, Y1, Y6
-	VPAND          vector000000ff<>+0(SB), Y6, Y6
-	VMOVDQU        vector00000020<>+0(SB), Y7
-	VPSUBD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VMULPS         Y3, Y6, Y6
-	VMOVDQU        Y6, 896(DX)
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y1, Y1
+	VMOVDQU        vector20202020<>+0(SB), Y6
+	VPSUBB         Y6, Y1, Y1
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y6
+	VPSRLD         $0x02, Y5, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPSLLD         $0x04, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        vector20202020<>+0(SB), Y7
+	VPSUBB         Y7, Y6, Y6
+	VPSRLD         $0x04, Y4, Y4
+	VPAND          vector0f0f0f0f<>+0(SB), Y4, Y4
+	VPSRLD         $0x04, Y5, Y7
+	VPAND          vector03030303<>+0(SB), Y7, Y7
+	VPSLLD         $0x04, Y7, Y7
+	VPOR           Y7, Y4, Y4
+	VMOVDQU        vector20202020<>+0(SB), Y7
+	VPSUBB         Y7, Y4, Y4
+	VPSRLD         $0x04, Y2, Y2
+	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y2
+	VPSRLD         $0x06, Y5, Y5
+	VPAND          vector03030303<>+0(SB), Y5, Y5
+	VPSLLD         $0x04, Y5, Y5
+	VPOR           Y5, Y2, Y2
+	VMOVDQU        vector20202020<>+0(SB), Y5
+	VPSUBB         Y5, Y2, Y2
+	VPSLLD         $0x18, Y1, Y5
+	VPSRAD         $0x18, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y3, Y5, Y5
+	VMOVDQU        Y5, 256(DX)
+	VPSLLD         $0x10, Y1, Y5
+	VPSRAD         $0x18, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y3, Y5, Y5
+	VMOVDQU        Y5, 576(DX)
+	VPSLLD         $0x08, Y1, Y5
+	VPSRAD         $0x18, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y3, Y5, Y5
+	VMOVDQU        Y5, 896(DX)
+	VPSRAD         $0x18, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMULPS         Y3, Y1, Y1
 	VMOVDQU        Y1, 1216(DX)
-	VPAND          vector0f0f0f0f<>+0(SB), Y2, Y1
-	VPSRLD         $0x02, Y5, Y6
-	VPAND          vector03030303<>+0(SB), Y6, Y6
-	VPSLLD         $0x04, Y6, Y6
-	VPOR           Y6, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y6
-	VMOVDQU        vector00000020<>+0(SB), Y7
-	VPSUBD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VMULPS         Y3, Y6, Y6
-	VMOVDQU        Y6, 1536(DX)
-	VPSRLD         $0x08, Y1, Y6
-	VPAND          vector000000ff<>+0(SB), Y6, Y6
-	VMOVDQU        vector00000020<>+0(SB), Y7
-	VPSUBD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VMULPS         Y3, Y6, Y6
-	VMOVDQU        Y6, 1856(DX)
-	VPSRLD         $0x10, Y1, Y6
-	VPAND          vector000000ff<>+0(SB), Y6, Y6
-	VMOVDQU        vector00000020<>+0(SB), Y7
-	VPSUBD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VMULPS         Y3, Y6, Y6
-	VMOVDQU        Y6, 2176(DX)
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y1, Y1
+	VPSLLD         $0x18, Y6, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 1536(DX)
+	VPSLLD         $0x10, Y6, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 1856(DX)
+	VPSLLD         $0x08, Y6, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 2176(DX)
+	VPSRAD         $0x18, Y6, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMULPS         Y3, Y1, Y1
 	VMOVDQU        Y1, 2496(DX)
-	VPSRLD         $0x04, Y4, Y1
-	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VPSRLD         $0x04, Y5, Y4
-	VPAND          vector03030303<>+0(SB), Y4, Y4
-	VPSLLD         $0x04, Y4, Y4
-	VPOR           Y4, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y4
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMULPS         Y3, Y4, Y4
-	VMOVDQU        Y4, 2816(DX)
-	VPSRLD         $0x08, Y1, Y4
-	VPAND          vector000000ff<>+0(SB), Y4, Y4
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMULPS         Y3, Y4, Y4
-	VMOVDQU        Y4, 3136(DX)
-	VPSRLD         $0x10, Y1, Y4
-	VPAND          vector000000ff<>+0(SB), Y4, Y4
-	VMOVDQU        vector00000020<>+0(SB), Y6
-	VPSUBD         Y6, Y4, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMULPS         Y3, Y4, Y4
-	VMOVDQU        Y4, 3456(DX)
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector00000020<>+0(SB), Y4
-	VPSUBD         Y4, Y1, Y1
+	VPSLLD         $0x18, Y4, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 2816(DX)
+	VPSLLD         $0x10, Y4, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 3136(DX)
+	VPSLLD         $0x08, Y4, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 3456(DX)
+	VPSRAD         $0x18, Y4, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMULPS         Y3, Y1, Y1
 	VMOVDQU        Y1, 3776(DX)
-	VPSRLD         $0x04, Y2, Y1
-	VPAND          vector0f0f0f0f<>+0(SB), Y1, Y1
-	VPSRLD         $0x06, Y5, Y2
-	VPAND          vector03030303<>+0(SB), Y2, Y2
-	VPSLLD         $0x04, Y2, Y2
-	VPOR           Y2, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y2
-	VMOVDQU        vector00000020<>+0(SB), Y4
-	VPSUBD         Y4, Y2, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMULPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 4096(DX)
-	VPSRLD         $0x08, Y1, Y2
-	VPAND          vector000000ff<>+0(SB), Y2, Y2
-	VMOVDQU        vector00000020<>+0(SB), Y4
-	VPSUBD         Y4, Y2, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMULPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 4416(DX)
-	VPSRLD         $0x10, Y1, Y2
-	VPAND          vector000000ff<>+0(SB), Y2, Y2
-	VMOVDQU        vector00000020<>+0(SB), Y4
-	VPSUBD         Y4, Y2, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMULPS         Y3, Y2, Y2
-	VMOVDQU        Y2, 4736(DX)
-	VPSRLD         $0x18, Y1, Y1
-	VPAND          vector000000ff<>+0(SB), Y1, Y1
-	VMOVDQU        vector00000020<>+0(SB), Y2
-	VPSUBD         Y2, Y1, Y1
+	VPSLLD         $0x18, Y2, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 4096(DX)
+	VPSLLD         $0x10, Y2, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 4416(DX)
+	VPSLLD         $0x08, Y2, Y1
+	VPSRAD         $0x18, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y3, Y1, Y1
+	VMOVDQU        Y1, 4736(DX)
+	VPSRAD         $0x18, Y2, Y1
 	VCVTDQ2PS      Y1, Y1
 	VMULPS         Y3, Y1, Y1
 	VMOVDQU        Y1, 5056(DX)
@@ -15893,6 +15845,16 @@ DATA vector00000030<>+40(SB)/8, $0x0000003000000030
 DATA vector00000030<>+48(SB)/8, $0x0000003000000030
 DATA vector00000030<>+56(SB)/8, $0x0000003000000030
 GLOBL vector00000030<>(SB), RODATA|NOPTR, $64
+
+DATA vector00000020<>+0(SB)/8, $0x0000002000000020
+DATA vector00000020<>+8(SB)/8, $0x0000002000000020
+DATA vector00000020<>+16(SB)/8, $0x0000002000000020
+DATA vector00000020<>+24(SB)/8, $0x0000002000000020
+DATA vector00000020<>+32(SB)/8, $0x0000002000000020
+DATA vector00000020<>+40(SB)/8, $0x0000002000000020
+DATA vector00000020<>+48(SB)/8, $0x0000002000000020
+DATA vector00000020<>+56(SB)/8, $0x0000002000000020
+GLOBL vector00000020<>(SB), RODATA|NOPTR, $64
 
 // func avx2DotIQ4_XSx1(tile []byte, w []byte, stride int, x []byte, xAt []int, dst []float32, dstAt []int, blocks int, tiles int, ahead int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -36819,16 +36781,6 @@ DATA spreadFP6High<>+40(SB)/8, $0x800d0c0b800a0908
 DATA spreadFP6High<>+48(SB)/8, $0x8007060580040302
 DATA spreadFP6High<>+56(SB)/8, $0x800d0c0b800a0908
 GLOBL spreadFP6High<>(SB), RODATA|NOPTR, $64
-
-DATA vector20202020<>+0(SB)/8, $0x2020202020202020
-DATA vector20202020<>+8(SB)/8, $0x2020202020202020
-DATA vector20202020<>+16(SB)/8, $0x2020202020202020
-DATA vector20202020<>+24(SB)/8, $0x2020202020202020
-DATA vector20202020<>+32(SB)/8, $0x2020202020202020
-DATA vector20202020<>+40(SB)/8, $0x2020202020202020
-DATA vector20202020<>+48(SB)/8, $0x2020202020202020
-DATA vector20202020<>+56(SB)/8, $0x2020202020202020
-GLOBL vector20202020<>(SB), RODATA|NOPTR, $64
 
 DATA vector1f1f1f1f<>+0(SB)/8, $0x1f1f1f1f1f1f1f1f
 DATA vector1f1f1f1f<>+8(SB)/8, $0x1f1f1f1f1f1f1f1f

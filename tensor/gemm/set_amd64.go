@@ -12,7 +12,7 @@ import (
 func nativeSets() (list []*Set) {
 	x := &cpu.X86
 	avx2 := x.HasAVX2 && x.HasFMA && x.HasF16C
-	if avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI && x.HasAVX512VBMI && x.HasAVX512GFNI {
+	if avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI && x.HasAVX512VBMI && x.HasAVX512VBMI2 && x.HasAVX512GFNI {
 		s := newNative("avx512")
 		maps.Copy(s.unpack, avx512Unpackers)
 		s.dot, s.dot256 = avx512Dots, avx512Quads

@@ -12,7 +12,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A product of one column or two, as in decoding, on AVX-512 with VBMI and GFNI.
+// A product of one column or two, as in decoding, on AVX-512 with VBMI, VBMI2 and GFNI.
 //
 // Vectors hold levels of one row, a quarter of 16 bytes for each of four
 // groups. The products of a quarter are summed in its four 32-bit lanes, so
@@ -56,7 +56,7 @@ var quadTypes = []quadType{
 	{"Q5_1", form{group: 32, top: 31, min: true}, 192, 2, 1, quadsQ5_1},
 	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, 2, quadsQ8_0},
 	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, 2, quadsQ2_K},
-	{"Q3_K", form{group: 16, top: 15}, 110, 4, 2, quadsQ3_K},
+	{"Q3_K", form{group: 16, top: 15}, 110, 6, 2, quadsQ3_K},
 	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 2, quadsQ4_K},
 	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 2, quadsQ5_K},
 	{"Q6_K", form{group: 16, top: 63}, 210, 4, 2, quadsQ6_K},
@@ -67,7 +67,7 @@ var quadTypes = []quadType{
 	{"IQ2_XS", form{group: 16, top: 127}, 74, 5, 1, quadsIQ2_XS},
 	{"IQ2_S", form{group: 16, top: 127}, 82, 5, 1, quadsIQ2_S},
 	{"MXFP4", form{group: 32, top: 31}, 136, 2, 2, quadsMXFP4},
-	{"Q2_0_ROCMFPX", form{group: 16, top: 15}, 80, 8, 2, quadsROCmFP2},
+	{"Q2_0_ROCMFPX", form{group: 16, top: 15}, 80, 5, 2, quadsROCmFP2},
 	{"Q3_0_ROCMFPX", form{group: 16, top: 15}, 112, 8, 2, quadsROCmFP3},
 	{"Q4_0_ROCMFP4", form{group: 16, top: 31}, 144, 9, 2, quadsROCmFP4},
 	{"Q6_0_ROCMFPX", form{group: 16, top: 63}, 208, 16, 2, quadsROCmFP6},
@@ -256,6 +256,15 @@ func exchange(a [4]VecVirtual) (b [4]VecVirtual) {
 	return b
 }
 
+// divide moves the sums of a quarter right, which loses nothing as their levels were that much to the left.
+func (q *quads) divide(columns [][4]VecVirtual, quarter, right int) {
+	for c := range columns {
+		if right > 0 {
+			VPSRAD(Imm(uint64(right)), columns[c][quarter], columns[c][quarter])
+		}
+	}
+}
+
 // accumulate adds the sums of group g, times its scales, to the results, and
 // its minimums. They are memory of the tile or registers.
 func (q *quads) accumulate(g int, columns [][4]VecVirtual, quarter int, scale, min Op) {
@@ -281,6 +290,15 @@ func (q *quads) accumulate(g int, columns [][4]VecVirtual, quarter int, scale, m
 func (q *quads) stored(g int, columns [][4]VecVirtual, quarter int) {
 	m := Mem{Base: q.u.tile, Disp: g*q.u.groupBytes() + 16*q.u.group}
 	q.accumulate(g, columns, quarter, m, Mem{Base: m.Base, Disp: m.Disp + 64})
+}
+
+// keep stores four vectors, as number n of those that a turn keeps in the tile.
+func (q *quads) keep(n int, all [4]VecVirtual) (kept [4]Mem) {
+	for i, z := range all {
+		kept[i] = Mem{Base: q.u.tile, Disp: 256*n + 64*i}
+		v.store(z, kept[i])
+	}
+	return kept
 }
 
 // halves are two bytes of four blocks of each row: a word for each row and, in

@@ -213,12 +213,66 @@ func multishift8(bits [8]int) VecVirtual {
 	return r
 }
 
+// quadsROCmFP2: a byte has four elements in a row, so the bytes of a word meet activations that lie four apart. A block has
+// ten bytes: words are read across two blocks, and those of the second one are shifted together.
 func quadsROCmFP2(q *quads) func() {
-	return fields{
-		size: 10, loads: []load{{codes: 2}},
-		bits: [][4]int{{0, 2, 4, 6}, {8, 10, 12, 14}, {16, 18, 20, 22}, {24, 26, 28, 30}}, next: 16, nextList: 4,
-		levels: periodic(rocmFP2[:4]), scales: [2]place{{2, 0}, {2, 8}},
-	}.each(q)
+	const size, next = 10, 5 // bytes of a block, words of two
+	var tables [3]VecVirtual // by the place of a code in six bits
+	for i := range tables {
+		var levels [64]uint8
+		for code := range levels {
+			levels[code] = rocmFP2[code>>(2*i)&3]
+		}
+		tables[i] = v.reg()
+		v.load(dataBytes(fmt.Sprintf("levels%d_%d", size, i), levels), tables[i])
+	}
+	valid, scale := rocmScale()
+	return func() {
+		x := q.apart()
+		var words []VecVirtual
+		for pair := range 4 {
+			for len(words) < next*(pair+1) {
+				w := q.words(4*len(words), nil)
+				words = append(words, w[:]...)
+			}
+			w := words[next*pair:]
+			low, high := v.reg(), v.reg()
+			VPSHRDD(Imm(16), w[3], w[2], low)
+			VPSHRDD(Imm(16), w[4], w[3], high)
+			for b, codes := range [2][2]VecVirtual{{w[0], w[1]}, {low, high}} {
+				sums, block, scales := q.sums(2), 2*pair+b, valid(w[2+2*b])
+				for g, c := range codes {
+					for i := range 4 {
+						levels := v.reg()
+						if i == len(tables) {
+							VPSRLW(Imm(2), c, c)
+						}
+						VPERMB(tables[min(i, len(tables)-1)], c, levels)
+						for column := range q.x {
+							VPDPBUSD_BCST(x[column].Offset(32*block+16*g+4*i), levels, sums[column][g])
+						}
+					}
+					q.accumulate(2*block+g, sums, g, scale(scales, 16*b+8*g), nil)
+				}
+			}
+		}
+	}
+}
+
+// apart keeps, for each column, the activations of a turn, so that in each 16 those follow each other that lie four apart.
+func (q *quads) apart() (columns []Mem) {
+	order := dataVector("fourApart", 0x0d0905010c080400, 0x0f0b07030e0a0602)
+	for c, x := range q.x {
+		var all [4]VecVirtual
+		for i := range all {
+			all[i] = v.reg()
+			VBROADCASTI64X4(Mem{Base: x, Disp: 2 * i * q.u.blockBytes()}, all[i])
+			VINSERTI64X4(Imm(1), Mem{Base: x, Disp: (2*i + 1) * q.u.blockBytes()}, all[i], all[i])
+			v.shuffle(all[i], order, all[i])
+		}
+		columns = append(columns, q.keep(c, all)[0])
+	}
+	return columns
 }
 
 func quadsROCmFP3(q *quads) func() {

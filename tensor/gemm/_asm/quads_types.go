@@ -385,45 +385,68 @@ func (q *quads) twice(r, offset int) VecVirtual {
 }
 
 // quadsQ2_K: codes are in the lanes of their rows. 16 bytes have four groups, of which each second one is in the next 16
-// bytes, so sums of eight groups wait for their turn.
+// bytes, so sums of eight groups wait for their turn. Codes stay where they are in their byte, which makes their sums four
+// times as large for each code below them.
 func quadsQ2_K(q *quads) func() {
 	factors := floatTable("factorsQ2_K", func(s int) float32 { return float32(s) })
+	var masks [4]Op
+	for i := range masks {
+		masks[i] = constant(0x03030303 << (2 * i))
+	}
 	return func() {
 		d, dmin := q.u.headQ2_K()
-		scales := q.u.columns(0)
+		scales := q.keep(0, q.u.columns(0))
 		for half := range 2 {
 			var sums [2][][4]VecVirtual
 			for odd := range sums {
 				sums[odd] = q.sums(4)
 				for j, w := range q.words(16+32*half+16*odd, nil) {
-					for i := range 4 {
-						q.add(sums[odd], i, 128*half+32*i+16*odd+4*j, affine(w, matrix(all(field(2, 2*i, 0)))))
+					for i, mask := range masks {
+						q.add(sums[odd], i, 128*half+32*i+16*odd+4*j, masked(w, 0, mask))
 					}
 				}
 			}
 			for g := range 8 {
-				word, bit := scales[2*half+g/4], g%4*8
+				q.divide(sums[g%2], g/2, 2*(g/2))
+				word, bit := inRegister(scales[2*half+g/4]), g%4*8
 				q.accumulate(8*half+g, sums[g%2], g/2, entry(factors, word, bit, d), entry(factors, word, bit+4, dmin))
 			}
 		}
 	}
 }
 
+// quadsQ3_K: codes are in the lanes of their rows, as those of q2_K. A vector gets the two low bits and the third one
+// of two codes each, of which the upper ones count sixteenfold.
 func quadsQ3_K(q *quads) func() {
+	crumbs, low, high := constant(0x33333333), constant(0x07070707), constant(0x70707070)
 	return func() {
-		q.u.storeScalesQ3_K()
-		each16(q, func(half int) (row halfRow) {
-			row.load = func(r int) []VecVirtual { return []VecVirtual{q.twice(r, 32+32*half), q.twice(r, 0)} }
-			for f := range row.levels {
-				pair, third := twoRows(2, 4*f, 4*f+2, 0), twoRows(1, 4*half+2*f, 4*half+2*f+1, 2)
-				row.levels[f] = func(loaded []VecVirtual) VecVirtual {
-					z := affine(loaded[0], pair)
-					v.or(affine(loaded[1], third), z, z)
-					return z
+		d, words := q.u.headQ3_K()
+		scales := q.keep(0, words)
+		thirds := [2][4]Mem{q.keep(1, q.words(0, nil)), q.keep(2, q.words(16, nil))} // eight bits of each of 16 elements
+		for half := range 2 {
+			place := matrix(all(bitMoves{{4 * half, 2}, {4*half + 1, 3}, {4*half + 2, 6}, {4*half + 3, 7}}))
+			var sums [2][][4]VecVirtual
+			for odd := range sums {
+				sums[odd] = q.sums(4)
+				for j, codes := range q.words(32+32*half+16*odd, nil) {
+					third := affine(inRegister(thirds[odd][j]), place)
+					for i := range 2 {
+						if i > 0 {
+							VPSRLW(Imm(2), codes, codes)
+							VPSRLW(Imm(1), third, third)
+						}
+						both, k := v.reg(), 128*half+16*odd+4*j+32*i
+						VMOVDQA64(codes, both)
+						q.add(sums[odd], i, k, masked(selected(crumbs, both, third), 0, low))
+						q.add(sums[odd], i+2, k+64, masked(both, 0, high))
+					}
 				}
 			}
-			return row
-		})
+			for g := range 8 {
+				q.divide(sums[g%2], g/2, g/4*4)
+				q.accumulate(8*half+g, sums[g%2], g/2, scaledSigned(inRegister(scales[2*half+g/4]), g%4*8, d), nil)
+			}
+		}
 	}
 }
 

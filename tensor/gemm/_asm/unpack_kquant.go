@@ -132,12 +132,12 @@ func unpackQ3_K(u *unpacker) func() {
 	}
 }
 
-// storeScalesQ3_K takes the last 16 bytes of the block: two bytes of levels,
-// then 12 of scales, then d.
-func (u *unpacker) storeScalesQ3_K() {
-	pair, nibble, low, bias := constant(0x03030303), constant(nibbleMask), constant(0xff), constant(32)
+// headQ3_K returns the factor of scales, and the scales of four groups each in bytes. It takes the last 16 bytes
+// of the block: two bytes of levels, then 12 of scales, then d.
+func (u *unpacker) headQ3_K() (d VecVirtual, scales [4]VecVirtual) {
+	pair, nibble, bias := constant(0x03030303), constant(nibbleMask), constant(0x20202020)
 	end := u.columns(94)
-	d := v.reg()
+	d = v.reg()
 	VPSRLD(Imm(16), end[3], d)
 	v.widen(d, d)
 	var words [3]VecVirtual // low bits of scales 0-3 and 8-11, 4-7 and 12-15; high bits
@@ -148,16 +148,21 @@ func (u *unpacker) storeScalesQ3_K() {
 		VPSLLD(Imm(16), end[i+1], next)
 		v.or(next, words[i], words[i])
 	}
-	for i := range 4 {
+	for i := range scales {
 		q, high := masked(words[i%2], i/2*4, nibble), masked(words[2], 2*i, pair)
 		VPSLLD(Imm(4), high, high)
 		v.or(high, q, q)
+		VPSUBB(inRegister(bias), q, q)
+		scales[i] = q
+	}
+	return d, scales
+}
+
+func (u *unpacker) storeScalesQ3_K() {
+	d, scales := u.headQ3_K()
+	for i, w := range scales {
 		for b := range 4 {
-			r := masked(q, 8*b, low)
-			VPSUBD(inRegister(bias), r, r)
-			VCVTDQ2PS(r, r)
-			VMULPS(d, r, r)
-			u.storeScale(r, 4*i+b)
+			u.storeScale(scaledSigned(w, 8*b, d), 4*i+b)
 		}
 	}
 }
