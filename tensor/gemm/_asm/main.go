@@ -9,6 +9,7 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
 )
 
 func main() {
@@ -35,6 +36,7 @@ func main() {
 	quantizes()
 	measures()
 	writeTables(*path)
+	pass.Compile = pass.Concat(pass.FunctionPass(schedule), pass.Compile)
 	Generate()
 }
 

@@ -32,6 +32,7 @@ type quadType struct {
 	bytes, visits int
 	columns       int // that there are registers for
 	body          func(*quads) func()
+	arithmetic    bool // bound by it, and not by loads: see schedule
 }
 
 // quads generates the function of one type that multiplies 256 elements of
@@ -50,28 +51,28 @@ type quads struct {
 // quadTypes lists the types. bytes are those of 256 elements; visits is how
 // many times a row is looked at.
 var quadTypes = []quadType{
-	{"Q4_0", form{group: 32, top: 15}, 144, 2, 2, quadsQ4_0},
-	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, 2, quadsQ4_1},
-	{"Q5_0", form{group: 32, top: 31}, 176, 2, 2, quadsQ5_0},
-	{"Q5_1", form{group: 32, top: 31, min: true}, 192, 2, 1, quadsQ5_1},
-	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, 2, quadsQ8_0},
-	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, 2, quadsQ2_K},
-	{"Q3_K", form{group: 16, top: 15}, 110, 6, 2, quadsQ3_K},
-	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 2, quadsQ4_K},
-	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 2, quadsQ5_K},
-	{"Q6_K", form{group: 16, top: 63}, 210, 4, 2, quadsQ6_K},
-	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 2, quadsIQ4_NL},
-	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 2, quadsIQ4_XS},
-	{"IQ3_S", form{group: 32, top: 31}, 110, 8, 1, quadsIQ3_S},
-	{"IQ2_XXS", form{group: 32, top: 127}, 66, 4, 1, quadsIQ2_XXS},
-	{"IQ2_XS", form{group: 16, top: 127}, 74, 5, 1, quadsIQ2_XS},
-	{"IQ2_S", form{group: 16, top: 127}, 82, 5, 1, quadsIQ2_S},
-	{"MXFP4", form{group: 32, top: 31}, 136, 2, 2, quadsMXFP4},
-	{"Q2_0_ROCMFPX", form{group: 16, top: 15}, 80, 5, 2, quadsROCmFP2},
-	{"Q3_0_ROCMFPX", form{group: 16, top: 15}, 112, 8, 2, quadsROCmFP3},
-	{"Q4_0_ROCMFP4", form{group: 16, top: 31}, 144, 9, 2, quadsROCmFP4},
-	{"Q6_0_ROCMFPX", form{group: 16, top: 63}, 208, 16, 2, quadsROCmFP6},
-	{"Q4_0_ROCMFP4_FAST", form{group: 32, top: 31}, 136, 2, 1, quadsROCmFP4Fast},
+	{"Q4_0", form{group: 32, top: 15}, 144, 2, 2, quadsQ4_0, false},
+	{"Q4_1", form{group: 32, top: 15, min: true}, 160, 2, 2, quadsQ4_1, false},
+	{"Q5_0", form{group: 32, top: 31}, 176, 2, 2, quadsQ5_0, false},
+	{"Q5_1", form{group: 32, top: 31, min: true}, 192, 2, 1, quadsQ5_1, false},
+	{"Q8_0", form{group: 32, top: 255, wide: true}, 272, 2, 2, quadsQ8_0, false},
+	{"Q2_K", form{group: 16, top: 15, min: true}, 84, 4, 2, quadsQ2_K, true},
+	{"Q3_K", form{group: 16, top: 15}, 110, 6, 2, quadsQ3_K, true},
+	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 2, quadsQ4_K, false},
+	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 2, quadsQ5_K, false},
+	{"Q6_K", form{group: 16, top: 63}, 210, 4, 2, quadsQ6_K, false},
+	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 2, quadsIQ4_NL, false},
+	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 2, quadsIQ4_XS, true},
+	{"IQ3_S", form{group: 32, top: 31}, 110, 8, 1, quadsIQ3_S, true},
+	{"IQ2_XXS", form{group: 32, top: 127}, 66, 4, 1, quadsIQ2_XXS, true},
+	{"IQ2_XS", form{group: 16, top: 127}, 74, 5, 1, quadsIQ2_XS, true},
+	{"IQ2_S", form{group: 16, top: 127}, 82, 5, 1, quadsIQ2_S, true},
+	{"MXFP4", form{group: 32, top: 31}, 136, 2, 2, quadsMXFP4, false},
+	{"Q2_0_ROCMFPX", form{group: 16, top: 15}, 80, 5, 2, quadsROCmFP2, true},
+	{"Q3_0_ROCMFPX", form{group: 16, top: 15}, 112, 8, 2, quadsROCmFP3, true},
+	{"Q4_0_ROCMFP4", form{group: 16, top: 31}, 144, 9, 2, quadsROCmFP4, true},
+	{"Q6_0_ROCMFPX", form{group: 16, top: 63}, 208, 16, 2, quadsROCmFP6, true},
+	{"Q4_0_ROCMFP4_FAST", form{group: 32, top: 31}, 136, 2, 1, quadsROCmFP4Fast, false},
 }
 
 // hasQuads reports whether the instruction set has that function for a type.
@@ -94,6 +95,9 @@ func quadDots() {
 
 func quadDot(name string, n int, t quadType) {
 	dotFunction(name)
+	if t.arithmetic {
+		scheduled[v.name()+name] = true
+	}
 	u := newUnpacker(t.form, 256, t.bytes)
 	q := &quads{u: u, zero: v.reg(), visits: t.visits}
 	v.zero(q.zero)

@@ -150,35 +150,29 @@ func (p *points) multiply(k int, planes [4]VecVirtual, scale func(g int) VecVirt
 			}
 		}
 	}
-	var codes [4][2]VecVirtual // of each point, and pair of rows
 	for half := range 2 {
+		var x [2][]VecVirtual // of each point and column
+		for odd := range x {
+			for _, column := range q.x {
+				z, at := v.reg(), k+8*(2*half+odd)
+				VPBROADCASTQ(Mem{Base: column, Disp: at/32*q.u.blockBytes() + at%32}, z)
+				x[odd] = append(x[odd], z)
+			}
+		}
 		for rows := range 2 {
-			m := v.reg()
+			m, codes := v.reg(), [2]VecVirtual{v.reg(), nil}
 			if half == 0 {
 				VPUNPCKLWD(two[rows][1], two[rows][0], m)
 			} else {
 				VPUNPCKHWD(two[rows][1], two[rows][0], m)
 			}
-			codes[2*half+1][rows] = affine(p.bits, m)
-		}
-	}
-	for half := range 2 {
-		for rows := range 2 {
-			codes[2*half][rows] = v.reg()
-			VPSRLW(Imm(4), codes[2*half+1][rows], codes[2*half][rows])
-		}
-	}
-	for point := range 4 {
-		for rows := range 2 {
-			VPERMB(p.levels, codes[point][rows], codes[point][rows])
-		}
-	}
-	for point := range 4 {
-		for c, column := range q.x {
-			x, at := v.reg(), k+8*point
-			VPBROADCASTQ(Mem{Base: column, Disp: at/32*q.u.blockBytes() + at%32}, x)
-			for rows := range 2 {
-				VPDPBUSD(x, codes[point][rows], sums[c][point*groups/4][rows])
+			codes[1] = affine(p.bits, m)
+			VPSRLW(Imm(4), codes[1], codes[0])
+			for odd, c := range codes {
+				VPERMB(p.levels, c, c)
+				for column := range q.x {
+					VPDPBUSD(x[odd][column], c, sums[column][half*groups/2][rows])
+				}
 			}
 		}
 	}
@@ -225,24 +219,12 @@ func signs(src VecVirtual, right int) VecVirtual {
 	return affine(src, inRegister(dataVector(fmt.Sprintf("parity%d", right), rows, rows)))
 }
 
-// each generates a turn: eight times 32 elements. find generates the planes of the next ones while those before
-// become levels, so that neither waits.
+// each generates a turn: eight times 32 elements, whose planes find generates.
 func (p *points) each(find func(n int) (planes [4]VecVirtual, scale func(g int) VecVirtual)) {
-	inTurn(8, func(n int) func() {
+	for n := range 8 {
 		planes, scale := find(n)
-		return func() { p.multiply(32*n, planes, scale) }
-	})
-}
-
-// inTurn generates n pieces of work: the first part of each comes before the second part of the one before.
-func inTurn(n int, piece func(i int) (second func())) {
-	second := func() {}
-	for i := range n {
-		next := piece(i)
-		second()
-		second = next
+		p.multiply(32*n, planes, scale)
 	}
-	second()
 }
 
 func quadsIQ2_XXS(q *quads) func() {

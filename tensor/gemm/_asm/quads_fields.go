@@ -152,43 +152,34 @@ func (f fields) each(q *quads) func() {
 				apart = append(apart, valid(w))
 			}
 		}
-		inTurn(8, func(b int) func() {
+		for b := range 8 {
 			words, codes := f.words(q, b)
-			return func() {
-				columns := q.sums(2)
-				for n, w := range codes {
-					levels := make([]VecVirtual, len(shifts))
-					for j, shift := range shifts {
-						levels[j] = v.reg()
-						if shift == nil {
-							VPERMB(table, w, levels[j])
-						} else {
-							VPMULTISHIFTQB(w, shift, levels[j])
-						}
+			columns := q.sums(2)
+			for n, w := range codes {
+				for j, shift := range shifts {
+					levels := v.reg()
+					if shift == nil {
+						VPERMB(table, w, levels)
+					} else {
+						VPMULTISHIFTQB(w, shift, levels)
+						VPERMB(table, levels, levels)
 					}
-					for j, shift := range shifts {
-						if shift != nil {
-							VPERMB(table, levels[j], levels[j])
-						}
-					}
-					for j, u := range levels {
-						k := f.next*n + f.nextList*j
-						q.add(columns, k/16, 32*b+k, u)
-					}
-				}
-				scales := map[int]VecVirtual{}
-				for g, p := range f.scales {
-					if apart != nil {
-						p = place{b / 2, b%2*16 + 8*g}
-						scales[p.word] = apart[p.word]
-					}
-					if scales[p.word] == nil {
-						scales[p.word] = valid(words[p.word])
-					}
-					q.accumulate(2*b+g, columns, g, scale(scales[p.word], p.bit), nil)
+					k := f.next*n + f.nextList*j
+					q.add(columns, k/16, 32*b+k, levels)
 				}
 			}
-		})
+			scales := map[int]VecVirtual{}
+			for g, p := range f.scales {
+				if apart != nil {
+					p = place{b / 2, b%2*16 + 8*g}
+					scales[p.word] = apart[p.word]
+				}
+				if scales[p.word] == nil {
+					scales[p.word] = valid(words[p.word])
+				}
+				q.accumulate(2*b+g, columns, g, scale(scales[p.word], p.bit), nil)
+			}
+		}
 	}
 }
 

@@ -105,9 +105,9 @@ func (w *quadRow) run(offset int) VecVirtual {
 		case 8:
 			VPBROADCASTQ(m, z)
 		case 16:
-			VMOVDQU32(m, z.AsX())
+			VBROADCASTI32X4(m, z)
 		case 32:
-			VMOVDQU32(m, z.AsY())
+			VBROADCASTI64X4(m, z)
 		default:
 			v.load(m, z)
 		}
