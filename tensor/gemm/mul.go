@@ -198,7 +198,7 @@ const (
 	dotBytes = 64 << 10
 
 	// aheadBytes at least are fetched ahead: what memory delivers in the time that it takes to begin.
-	aheadBytes = 8 << 10
+	aheadBytes = 12 << 10
 )
 
 // AheadRows is the number of rows that Mul fetches ahead with one or two

@@ -60,7 +60,7 @@ var quadTypes = []quadType{
 	{"Q3_K", form{group: 16, top: 15}, 110, 6, 2, quadsQ3_K, true},
 	{"Q4_K", form{group: 32, top: 15, min: true}, 144, 2, 2, quadsQ4_K, false},
 	{"Q5_K", form{group: 32, top: 31, min: true}, 176, 2, 2, quadsQ5_K, false},
-	{"Q6_K", form{group: 16, top: 63}, 210, 4, 2, quadsQ6_K, false},
+	{"Q6_K", form{group: 16, top: 63}, 210, 4, 2, quadsQ6_K, true},
 	{"IQ4_NL", form{group: 32, top: 255}, 144, 2, 2, quadsIQ4_NL, false},
 	{"IQ4_XS", form{group: 32, top: 255}, 136, 2, 2, quadsIQ4_XS, true},
 	{"IQ3_S", form{group: 32, top: 31}, 110, 8, 1, quadsIQ3_S, true},

@@ -67,7 +67,7 @@ func clearGraph(fn *ir.Function) {
 	}
 }
 
-// reordered schedules what is between labels and branches.
+// reordered schedules what is between labels, branches, and instructions that change more registers than they name.
 func reordered(nodes []ir.Node, room int) (all []ir.Node) {
 	var run []*ir.Instruction
 	end := func() {
@@ -77,7 +77,7 @@ func reordered(nodes []ir.Node, room int) (all []ir.Node) {
 		run = nil
 	}
 	for _, n := range nodes {
-		if i, ok := n.(*ir.Instruction); ok && !i.IsBranch && !i.IsTerminal {
+		if i, ok := n.(*ir.Instruction); ok && !i.IsBranch && !i.IsTerminal && !is(i, "VZERO") {
 			run = append(run, i)
 			continue
 		}
