@@ -32,7 +32,7 @@ type quadType struct {
 	bytes, visits int
 	columns       int // that there are registers for
 	body          func(*quads) func()
-	arithmetic    bool // bound by it, and not by loads: see schedule
+	scheduled     bool // it gains by it: see schedule
 }
 
 // quads generates the function of one type that multiplies 256 elements of
@@ -95,7 +95,7 @@ func quadDots() {
 
 func quadDot(name string, n int, t quadType) {
 	dotFunction(name)
-	if t.arithmetic {
+	if t.scheduled {
 		scheduled[v.name()+name] = true
 	}
 	u := newUnpacker(t.form, 256, t.bytes)

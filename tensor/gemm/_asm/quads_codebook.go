@@ -219,7 +219,7 @@ func signs(src VecVirtual, right int) VecVirtual {
 	return affine(src, inRegister(dataVector(fmt.Sprintf("parity%d", right), rows, rows)))
 }
 
-// each generates a turn: eight times 32 elements, whose planes find generates.
+// each generates a turn: eight times 32 elements, whose planes and scales find generates.
 func (p *points) each(find func(n int) (planes [4]VecVirtual, scale func(g int) VecVirtual)) {
 	for n := range 8 {
 		planes, scale := find(n)
