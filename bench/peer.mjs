@@ -2,13 +2,13 @@
 //
 //   node peer.mjs FOLDER MODEL.gguf THREADS [STATES]
 //
-// FOLDER has node-llama-cpp installed. In STATES it keeps what it has read to reach a depth, for later runs. Each line of standard input is an order in JSON, each line of
-// standard output what came of it:
+// FOLDER has node-llama-cpp installed. In STATES it keeps what it has read to reach a depth, for later runs. Each line of
+// standard input is an order in JSON, each line of standard output what came of it:
 //
 //   {"prompt": 512, "kv": "f16"}               {"pp": tokens/s}   of a prompt of so many tokens
 //   {"gen": 32, "depth": 8192, "kv": "f16"}    {"tg": tokens/s}   of tokens one by one, with depth others in the cache
 //   {"text": "Once"}                           {}                 when the first token after it is there
-import {existsSync, renameSync} from "node:fs";
+import {existsSync, renameSync, statSync} from "node:fs";
 import {basename, join, resolve} from "node:path";
 import {createInterface} from "node:readline";
 import {pathToFileURL} from "node:url";
@@ -45,7 +45,7 @@ async function hold(depth, room, kv) {
 
 // fill reads the tokens up to a depth, or takes them from the file that an earlier run left.
 async function fill(depth, kv) {
-  const state = states && depth > 0 && join(states, `${basename(file)}.${depth}.${kv}.state`);
+  const state = states && depth > 0 && join(states, `${basename(file)}.${statSync(file).size}.${depth}.${kv}.state`);
   if (state && existsSync(state)) {
     return sequence.loadStateFromFile(state, {acceptRisk: true});
   }
