@@ -422,6 +422,13 @@ func affine(src, matrix VecVirtual) VecVirtual {
 	return r
 }
 
+// selected overwrites a with the bits of b that mask has not.
+func selected(mask Op, a, b VecVirtual) VecVirtual {
+	const cThenAElseB = 0xe4
+	VPTERNLOGD(Imm(cThenAElseB), mask, b, a)
+	return a
+}
+
 type bitMoves []struct{ from, to int }
 
 // field moves n bits.

@@ -328,10 +328,3 @@ func quadsIQ3_S(q *quads) func() {
 		})
 	}
 }
-
-// selected overwrites a with the bits of b that mask has not.
-func selected(mask Op, a, b VecVirtual) VecVirtual {
-	const cThenAElseB = 0xe4
-	VPTERNLOGD(Imm(cThenAElseB), mask, b, a)
-	return a
-}

@@ -338,45 +338,6 @@ func twoRows(n, first, second, to int) VecVirtual {
 	return matrix([4]bitMoves{a, a, b, b})
 }
 
-// A halfRow makes levels of 128 elements of a row, in two fours of groups of 16. What load loads has both.
-type halfRow struct {
-	load   func(r int) []VecVirtual
-	levels [2]func(loaded []VecVirtual) VecVirtual
-}
-
-// each16 generates groups of 16. With one column there are registers for both fours of a half
-// at a time, else each row is looked at once for either.
-func each16(q *quads, half func(half int) halfRow) {
-	for h := range 2 {
-		row := half(h)
-		var fours [2][][4]int
-		for f := range fours {
-			k := 128*h + 64*f
-			fours[f] = [][4]int{{k, k + 16, k + 32, k + 48}}
-		}
-		var sums [2][][4]VecVirtual
-		if len(q.x) == 1 {
-			copy(sums[:], q.multiplyAll(fours[:], func(r int) [][]VecVirtual {
-				q.fetch()
-				q.fetch()
-				loaded := row.load(r)
-				return [][]VecVirtual{{row.levels[0](loaded)}, {row.levels[1](loaded)}}
-			}))
-		}
-		for f, levels := range row.levels {
-			if sums[f] == nil {
-				sums[f] = q.multiply(fours[f], func(r int) []VecVirtual {
-					q.fetch()
-					return []VecVirtual{levels(row.load(r))}
-				})
-			}
-			for l := range 4 {
-				q.stored(8*h+4*f+l, sums[f], l)
-			}
-		}
-	}
-}
-
 // twice loads 32 bytes of a row into both halves of a vector.
 func (q *quads) twice(r, offset int) VecVirtual {
 	z := v.reg()
@@ -450,25 +411,47 @@ func quadsQ3_K(q *quads) func() {
 	}
 }
 
+// quadsQ6_K: what is loaded of half a row has two fours of groups of 16. With one column there are registers for both at a
+// time, else each row is looked at once for either.
 func quadsQ6_K(q *quads) func() {
 	return func() {
 		q.u.storeScalesQ6_K()
-		each16(q, func(half int) (row halfRow) {
-			row.load = func(r int) []VecVirtual {
-				nibbles := v.reg()
+		for half := range 2 {
+			load := func(r int) (nibbles, tops VecVirtual) {
+				q.fetch()
+				nibbles = v.reg()
 				v.load(q.u.at(r, 64*half), nibbles)
-				return []VecVirtual{nibbles, q.twice(r, 128+32*half)}
+				return nibbles, q.twice(r, 128+32*half)
 			}
-			for f := range row.levels {
+			var fours [2][][4]int
+			var levels [2]func(nibbles, tops VecVirtual) []VecVirtual
+			for f := range fours {
+				k := 128*half + 64*f
+				fours[f] = [][4]int{{k, k + 16, k + 32, k + 48}}
 				nibble, top := matrix(all(field(4, 4*f, 0))), twoRows(2, 4*f, 4*f+2, 4)
-				row.levels[f] = func(loaded []VecVirtual) VecVirtual {
-					z := affine(loaded[0], nibble)
-					v.or(affine(loaded[1], top), z, z)
-					return z
+				levels[f] = func(nibbles, tops VecVirtual) []VecVirtual {
+					z := affine(nibbles, nibble)
+					v.or(affine(tops, top), z, z)
+					return []VecVirtual{z}
 				}
 			}
-			return row
-		})
+			var sums [2][][4]VecVirtual
+			if len(q.x) == 1 {
+				copy(sums[:], q.multiplyAll(fours[:], func(r int) [][]VecVirtual {
+					q.fetch()
+					nibbles, tops := load(r)
+					return [][]VecVirtual{levels[0](nibbles, tops), levels[1](nibbles, tops)}
+				}))
+			}
+			for f := range sums {
+				if sums[f] == nil {
+					sums[f] = q.multiply(fours[f], func(r int) []VecVirtual { return levels[f](load(r)) })
+				}
+				for l := range 4 {
+					q.stored(8*half+4*f+l, sums[f], l)
+				}
+			}
+		}
 	}
 }
 

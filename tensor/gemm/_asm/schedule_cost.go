@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// What instructions cost on Zen 5, as loops of one or two of them show: see docs/performance.md.
+// What instructions cost on Zen 5: pipes as loops of one or two of them show (docs/performance.md), latencies about.
 
 // pipes are what a cycle has.
 type pipes struct {
